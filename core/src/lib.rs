@@ -1,1 +1,11 @@
-//! Placeholder.
+//! The heart of Longmen: what both binaries share.
+//!
+//! `core` holds the domain model, the wire types of the sync protocol, compiled conditions and
+//! matching, the immutable snapshot a gateway serves from, the contract of plugins, and the
+//! process kit (configuration, life cycle, telemetry).
+//!
+//! **Architecture invariant:** this crate depends on nothing else in the workspace. It names no
+//! plugin, no database, no admin endpoint.
+
+pub mod model;
+pub mod sync;
