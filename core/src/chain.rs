@@ -42,6 +42,3 @@ pub use plugin::{
     Plugin, RuleParts,
 };
 pub use target::{Target, TargetKind, TargetPolicy};
-
-#[cfg(test)]
-mod tests;

@@ -15,10 +15,9 @@ mod store;
 mod upstreams;
 
 pub use metadata::MetadataIndex;
-pub use part::{PluginPart, Position, RuleHead, RulePart, Selected, SelectorHead, SelectorPart, Snapshot};
+pub use part::{
+    PluginPart, Position, RuleHead, RulePart, Selected, SelectorHead, SelectorPart, Snapshot,
+};
 pub use publish::{Published, Publisher, PublisherOptions};
 pub use state::{ConfigState, Dirty, MissingPlugin, UpstreamMode};
 pub use store::SnapshotStore;
-
-#[cfg(test)]
-mod tests;

@@ -13,8 +13,9 @@ mod set;
 
 pub use address::{Address, AddressFault, Scheme};
 pub use balance::{BalanceState, Choice, LoadBalance};
+pub(crate) use client::SHENYU_TIMEOUT;
 pub use client::{
-    ClientOptions, HyperClient, SendFailure, Tunnel, UpstreamClient, request_head_for,
+    ClientOptions, HyperClient, SendFailure, SendFuture, Tunnel, UpstreamClient, request_head_for,
 };
 pub use endpoint::{Endpoint, EndpointRegistry, InFlight};
 pub use header::{is_event_stream, strip_hop_by_hop};

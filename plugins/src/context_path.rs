@@ -5,8 +5,8 @@
 //! prefix, as there.
 
 use longmen_core::chain::{
-    CatalogueEntry, Explained, FieldType, FormField, FormScope, Handle, HandleFault, HandleType,
-    HitRef, Hook, HookResult, Flow, Plugin, RequestContext, RuleParts, read_handle,
+    CatalogueEntry, Explained, FieldType, Flow, FormField, FormScope, Handle, HandleFault,
+    HandleType, HitRef, Hook, HookResult, Plugin, RequestContext, RuleParts, read_handle,
 };
 use longmen_core::error::{Fault, GatewayError, Reason};
 use longmen_core::model::PluginClass;

@@ -94,7 +94,8 @@ impl HandleType for DivideRule {
             faults.push(HandleFault::new("timeout", timeout, expected));
         }
         // Whatever is not positive means no limit.
-        let limit = |value: Option<i64>| value.and_then(|v| u64::try_from(v).ok()).filter(|v| *v > 0);
+        let limit =
+            |value: Option<i64>| value.and_then(|v| u64::try_from(v).ok()).filter(|v| *v > 0);
         if !faults.is_empty() {
             return Err(faults);
         }
@@ -109,7 +110,11 @@ impl HandleType for DivideRule {
     }
 }
 
-const fn field(field: &'static str, field_type: FieldType, default_value: &'static str) -> FormField {
+const fn field(
+    field: &'static str,
+    field_type: FieldType,
+    default_value: &'static str,
+) -> FormField {
     FormField { field, scope: FormScope::Rule, field_type, default_value }
 }
 
@@ -295,7 +300,8 @@ mod tests {
 
     #[test]
     fn faults_name_member_value_and_expectation() {
-        let faults = DivideRule::read(r#"{"loadBalance":"best","retry":-1,"timeout":0}"#).unwrap_err();
+        let faults =
+            DivideRule::read(r#"{"loadBalance":"best","retry":-1,"timeout":0}"#).unwrap_err();
         let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
         assert_eq!(
             texts,

@@ -14,7 +14,9 @@ pub(crate) fn opt_i64<'de, D: Deserializer<'de>>(d: D) -> Result<Option<i64>, D:
         Null(()),
     }
     let wrong = |found: &str| {
-        serde::de::Error::custom(format_args!("{found}, expected a whole number, plain or in quotes"))
+        serde::de::Error::custom(format_args!(
+            "{found}, expected a whole number, plain or in quotes"
+        ))
     };
     match Number::deserialize(d)? {
         Number::Null(()) => Ok(None),

@@ -16,4 +16,3 @@ mod upstreams;
 pub mod websocket;
 
 pub use registry::registry;
-

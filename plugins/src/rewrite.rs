@@ -73,7 +73,9 @@ impl HandleType for RewriteRule {
 
 fn template(regex: &str, with: String) -> Result<Replacement, Vec<HandleFault>> {
     match regex.find('{') {
-        None => Err(vec![HandleFault::new("regex", regex, "a template with `{`, as replace has one")]),
+        None => {
+            Err(vec![HandleFault::new("regex", regex, "a template with `{`, as replace has one")])
+        }
         Some(at) => Ok(Replacement::Template { token: regex[at..].to_owned(), from: at + 1, with }),
     }
 }
@@ -108,7 +110,11 @@ fn java_groups(with: &str) -> String {
     out
 }
 
-const fn field(field: &'static str, field_type: FieldType, default_value: &'static str) -> FormField {
+const fn field(
+    field: &'static str,
+    field_type: FieldType,
+    default_value: &'static str,
+) -> FormField {
     FormField { field, scope: FormScope::Rule, field_type, default_value }
 }
 

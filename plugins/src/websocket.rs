@@ -50,9 +50,8 @@ impl HandleType for WebSocketRule {
         let raw: Raw = read_handle(text)?;
         let load_balance = match raw.load_balance.as_deref().map(str::trim) {
             None => LoadBalance::Random,
-            Some(name) => LoadBalance::from_name(name).ok_or_else(|| {
-                vec![HandleFault::new("loadBalance", name, LoadBalance::NAMES)]
-            })?,
+            Some(name) => LoadBalance::from_name(name)
+                .ok_or_else(|| vec![HandleFault::new("loadBalance", name, LoadBalance::NAMES)])?,
         };
         // The reference never used this member: a value it let through is not refused, but 0 and
         // less mean the default.
@@ -61,7 +60,11 @@ impl HandleType for WebSocketRule {
     }
 }
 
-const fn field(field: &'static str, field_type: FieldType, default_value: &'static str) -> FormField {
+const fn field(
+    field: &'static str,
+    field_type: FieldType,
+    default_value: &'static str,
+) -> FormField {
     FormField { field, scope: FormScope::Rule, field_type, default_value }
 }
 

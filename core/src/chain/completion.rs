@@ -52,6 +52,13 @@ pub struct Completion {
     pub elapsed: Duration,
 }
 
+/// One attempt that ended, for the plugins that asked.
+pub(super) struct AttemptDone {
+    pub(super) endpoint: Arc<Endpoint>,
+    pub(super) elapsed: Duration,
+    pub(super) outcome: Result<StatusCode, Reason>,
+}
+
 /// The part of a request that lives to its end: the hits with later hooks, and the figures.
 ///
 /// Dropping it completes the request: as [`Outcome::ClientGone`] unless an outcome was recorded.
@@ -59,6 +66,7 @@ pub struct Completion {
 /// can run it twice.
 pub struct Exchange {
     pub(super) hits: SmallVec<[Hit; 1]>,
+    pub(super) attempt_log: Vec<AttemptDone>,
     completion: Completion,
     started: Instant,
     ended: bool,
@@ -72,6 +80,7 @@ impl Exchange {
     pub fn begin(method: Method, target: Uri, started: Instant) -> Self {
         Self {
             hits: SmallVec::new(),
+            attempt_log: Vec::new(),
             completion: Completion {
                 outcome: Outcome::ClientGone,
                 reason: None,
@@ -99,6 +108,12 @@ impl Exchange {
     /// Holds something until the request is over.
     pub fn hold(&mut self, guard: Box<dyn Send>) {
         self.guards.push(guard);
+    }
+
+    /// The target as the client sent it.
+    #[must_use]
+    pub const fn target(&self) -> &Uri {
+        &self.completion.target
     }
 
     /// Whether anybody wants to know about the end.

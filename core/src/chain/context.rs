@@ -1,6 +1,5 @@
 //! What a request carries through the chain.
 
-use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
@@ -96,9 +95,8 @@ pub struct RequestContext {
     pub target: Option<Target>,
     /// The part that lives to the end of the request.
     pub exchange: Exchange,
-    pub(super) state: Option<Box<dyn Any + Send>>,
-    pub(super) canonical: Option<String>,
-    pub(super) use_canonical: bool,
+    /// Whether the plugin that runs now has its hit as the last of the exchange.
+    pub(super) keeps_in_hit: bool,
     runtime: RuntimeHandle,
     unix_ms: i64,
 }
@@ -107,8 +105,7 @@ impl RequestContext {
     /// Takes a request in. `unix_ms` is the wall clock, `runtime` the worker's.
     #[must_use]
     pub fn new(head: Parts, inbound: Inbound, unix_ms: i64, runtime: RuntimeHandle) -> Self {
-        let mut exchange =
-            Exchange::begin(head.method.clone(), head.uri.clone(), inbound.received);
+        let mut exchange = Exchange::begin(head.method.clone(), head.uri.clone(), inbound.received);
         if let Some(permit) = inbound.permit {
             exchange.hold(permit);
         }
@@ -124,9 +121,7 @@ impl RequestContext {
             rewrite_uri: None,
             target: None,
             exchange,
-            state: None,
-            canonical: None,
-            use_canonical: false,
+            keeps_in_hit: false,
             runtime,
             unix_ms,
         }
@@ -158,9 +153,6 @@ impl RequestContext {
     /// Source: ShenYu 2.7.1, path that divide, websocket and rpc plugins match on.
     #[must_use]
     pub fn effective_path(&self) -> Cow<'_, str> {
-        if let (true, Some(canonical)) = (self.use_canonical, &self.canonical) {
-            return Cow::Borrowed(canonical);
-        }
         let joined = |prefix: &str, rest: &str| Cow::Owned([prefix, rest].concat());
         match (&self.rewrite_context_path, &self.rewrite_uri, &self.context_path, &self.real_url) {
             (Some(prefix), Some(rest), _, _) | (Some(prefix), None, _, Some(rest)) => {
@@ -171,15 +163,24 @@ impl RequestContext {
         }
     }
 
-    /// Keeps something for the plugin that runs now: its later hooks find it in
-    /// [`super::Hit::state`], and it is dropped with the request.
+    /// Keeps something for the plugin whose request head runs now, until the request is over: its
+    /// later hooks find it in [`super::Hit::state`]. A rule without later hooks may keep guards too.
     pub fn keep<T: Send + 'static>(&mut self, state: T) {
-        self.state = Some(Box::new(state));
+        match self.exchange.hits.last_mut().filter(|_| self.keeps_in_hit) {
+            Some(hit) => hit.state = Some(Box::new(state)),
+            None => self.exchange.hold(Box::new(state)),
+        }
     }
 
     /// Runs something beside the request, on the worker that serves it.
     pub fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
         self.runtime.spawn(future);
+    }
+
+    /// Head and body for the upstream, without a copy.
+    pub(super) fn take(&mut self) -> (Parts, Body) {
+        let (empty, ()) = http::Request::new(()).into_parts();
+        (std::mem::replace(&mut self.head, empty), std::mem::take(&mut self.body))
     }
 
     /// Whether the upstream can be called again with the same bytes.
@@ -235,7 +236,10 @@ fn push_encoded(out: &mut String, path: &str) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in path.bytes() {
         let legal = byte.is_ascii_graphic()
-            && !matches!(byte, b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' | b'#');
+            && !matches!(
+                byte,
+                b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' | b'#'
+            );
         if legal {
             out.push(char::from(byte));
         } else {

@@ -96,9 +96,9 @@ pub fn read_handle<T: DeserializeOwned + Default>(text: &str) -> Result<T, Vec<H
             .unwrap_or_else(|| trimmed.to_owned());
         vec![HandleFault::new(field, value, expectation(error.inner()))]
     })?;
-    reader
-        .end()
-        .map_err(|_| vec![HandleFault::new("", trimmed, "one JSON object with nothing behind it")])?;
+    reader.end().map_err(|_| {
+        vec![HandleFault::new("", trimmed, "one JSON object with nothing behind it")]
+    })?;
     Ok(value)
 }
 

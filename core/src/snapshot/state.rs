@@ -5,7 +5,9 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use super::upstreams::UpstreamsOfSelector;
-use crate::model::{AppAuth, MetaData, Plugin, ProxyApiKey, ProxySelector, Rule, Selector, UpstreamList};
+use crate::model::{
+    AppAuth, MetaData, Plugin, ProxyApiKey, ProxySelector, Rule, Selector, UpstreamList,
+};
 use crate::sync::{Event, Frame, Group, Payload};
 
 /// What to do where a guard cannot run (`shenyu.plugins.onMissing`).

@@ -1,8 +1,7 @@
 //! Headers that belong to one connection and never travel further.
 
 use http::header::{
-    CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE, TRANSFER_ENCODING,
-    UPGRADE,
+    CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE,
 };
 
 static KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
@@ -84,7 +83,8 @@ mod tests {
             headers.append(name, HeaderValue::from_static(value));
         }
         strip_hop_by_hop(&mut headers);
-        let mut left: Vec<_> = headers.iter().map(|(n, v)| (n.as_str(), v.to_str().unwrap())).collect();
+        let mut left: Vec<_> =
+            headers.iter().map(|(n, v)| (n.as_str(), v.to_str().unwrap())).collect();
         left.sort_unstable();
         assert_eq!(left, [("host", "h"), ("te", "trailers"), ("x-other", "2")]);
     }

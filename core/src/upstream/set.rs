@@ -43,7 +43,8 @@ impl UpstreamSet {
         let unknown_weights = equal_shares && upstreams.iter().all(|u| u.weight <= 0);
         let mut members = Vec::with_capacity(upstreams.len());
         for upstream in upstreams {
-            let weight = if unknown_weights { 1 } else { u32::try_from(upstream.weight).unwrap_or(0) };
+            let weight =
+                if unknown_weights { 1 } else { u32::try_from(upstream.weight).unwrap_or(0) };
             let wanted = upstream.state() == UpstreamStatus::Up
                 && weight > 0
                 && (!any_gray || upstream.properties().gray);

@@ -67,8 +67,7 @@ mod tests {
             .map(|url| Upstream { url: (*url).into(), weight: 1, ..Upstream::default() })
             .collect();
         let mut registry = EndpointRegistry::default();
-        let (set, faults) =
-            UpstreamSet::build("s", &list, false, Arc::default(), &mut registry);
+        let (set, faults) = UpstreamSet::build("s", &list, false, Arc::default(), &mut registry);
         assert!(faults.is_empty());
         let guard = set.members()[0].endpoint.enter();
         assert_eq!(least_active(set.members()), 1);

@@ -21,7 +21,7 @@ pub(super) async fn connect(
     }
     match timeout(options.connect_timeout, dial(endpoint)).await {
         Ok(Ok(stream)) => Ok(stream),
-        Ok(Err(error)) => Err(refused(endpoint, &error)),
+        Ok(Err(error)) => Err(refused(endpoint, error)),
         Err(_) => Err(GatewayError::new(
             Fault::Upstream,
             Reason::UpstreamConnectTimeout,
@@ -34,7 +34,7 @@ pub(super) async fn connect(
     }
 }
 
-fn refused(endpoint: &Endpoint, error: &dyn std::fmt::Display) -> GatewayError {
+fn refused(endpoint: &Endpoint, error: impl std::fmt::Display) -> GatewayError {
     GatewayError::new(
         Fault::Upstream,
         Reason::UpstreamConnect,

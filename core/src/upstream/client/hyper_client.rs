@@ -108,7 +108,8 @@ impl HyperClient {
         }
         let (head, incoming) = response.into_parts();
         let mut switched = Response::from_parts(head, incoming);
-        let io = hyper::upgrade::on(&mut switched).await.map_err(|error| failure(endpoint, &error))?;
+        let io =
+            hyper::upgrade::on(&mut switched).await.map_err(|error| failure(endpoint, &error))?;
         Ok(Ok(Tunnel { head: switched.into_parts().0, io }))
     }
 }

@@ -80,7 +80,9 @@ impl Pool {
     pub(super) fn sweep(&self) {
         let mut idle = self.lock();
         for list in idle.values_mut() {
-            list.retain(|entry| entry.since.elapsed() <= self.max_idle && !entry.sender.is_closed());
+            list.retain(|entry| {
+                entry.since.elapsed() <= self.max_idle && !entry.sender.is_closed()
+            });
         }
         idle.retain(|_, list| !list.is_empty());
     }
