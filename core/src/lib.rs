@@ -11,6 +11,7 @@ pub mod body;
 pub mod chain;
 pub mod condition;
 pub mod error;
+pub mod layer;
 pub mod lifecycle;
 pub mod matcher;
 pub mod model;

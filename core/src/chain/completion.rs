@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use super::Hit;
 use crate::body::{Body, BodyError};
 use crate::error::Reason;
+use crate::layer::Permit;
 use crate::upstream::Endpoint;
 
 /// How a request ended.
@@ -70,7 +71,9 @@ pub struct Exchange {
     completion: Completion,
     started: Instant,
     ended: bool,
-    /// Guards of the layers around the chain (permits); released after the completion.
+    /// The place among the requests under way; released after the completion.
+    pub(super) permit: Option<Permit>,
+    /// Guards of plugins without later hooks; released after the completion.
     guards: SmallVec<[Box<dyn Send>; 1]>,
 }
 
@@ -95,6 +98,7 @@ impl Exchange {
             },
             started,
             ended: false,
+            permit: None,
             guards: SmallVec::new(),
         }
     }
@@ -119,7 +123,7 @@ impl Exchange {
     /// Whether anybody wants to know about the end.
     #[must_use]
     pub fn is_watched(&self) -> bool {
-        !self.hits.is_empty() || !self.guards.is_empty()
+        !self.hits.is_empty() || !self.guards.is_empty() || self.permit.is_some()
     }
 
     /// Records an attempt.

@@ -15,6 +15,7 @@ use tokio::runtime::Handle as RuntimeHandle;
 use super::{Exchange, Target};
 use crate::body::Body;
 use crate::error::{Fault, GatewayError, Reason};
+use crate::layer::Permit;
 use crate::model::MetaData;
 
 /// What is known about the client's connection.
@@ -35,7 +36,7 @@ pub struct Inbound {
     /// When the request head was there.
     pub received: Instant,
     /// A permit to be held until the request is over.
-    pub permit: Option<Box<dyn Send>>,
+    pub permit: Option<Permit>,
 }
 
 impl fmt::Debug for Inbound {
@@ -106,9 +107,7 @@ impl RequestContext {
     #[must_use]
     pub fn new(head: Parts, inbound: Inbound, unix_ms: i64, runtime: RuntimeHandle) -> Self {
         let mut exchange = Exchange::begin(head.method.clone(), head.uri.clone(), inbound.received);
-        if let Some(permit) = inbound.permit {
-            exchange.hold(permit);
-        }
+        exchange.permit = inbound.permit;
         Self {
             head,
             body: inbound.body,
