@@ -7,5 +7,6 @@
 //! **Architecture invariant:** this crate depends on nothing else in the workspace. It names no
 //! plugin, no database, no admin endpoint.
 
+pub mod config;
 pub mod model;
 pub mod sync;
