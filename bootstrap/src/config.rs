@@ -19,7 +19,7 @@ use std::path::Path;
 use longmen_core::config::logging::{self, LoggingConfig};
 use longmen_core::config::{
     ConfigError, Environment, Inputs, KeySpec, Kind, Loaded, MemoryEnvironment, Reader, Schema,
-    Section, Zone, load,
+    Section, Zone, load, spring,
 };
 
 pub use compat::{Compat, CompatConfig, ForwardedMode, GetBody, RpcTypeHeader};
@@ -80,6 +80,7 @@ pub static SCHEMA: Schema = Schema {
         websocket::SECTION,
         management::SECTION,
         logging::SECTION,
+        spring::SECTION,
         foreign::SECTION,
     ],
 };

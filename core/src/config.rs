@@ -25,6 +25,7 @@ mod profile;
 mod reader;
 mod schema;
 mod source;
+pub mod spring;
 mod value;
 pub mod yaml;
 mod zone;

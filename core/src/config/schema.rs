@@ -131,12 +131,14 @@ impl Schema {
         self.keys().find(|spec| spec.path == path)
     }
 
-    /// The first parts of all known paths, without repetition.
+    /// The first parts of all known paths, without repetition: what variables begin with.
     pub fn roots(&self) -> Vec<&'static str> {
         let mut roots: Vec<_> = self
             .keys()
             .flat_map(KeySpec::spellings)
             .map(|path| path.split(['.', '[']).next().unwrap_or(path))
+            // An argument alone.
+            .filter(|root| *root != "config")
             .collect();
         roots.sort_unstable();
         roots.dedup();

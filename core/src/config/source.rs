@@ -110,14 +110,15 @@ impl Source {
         Self::new(Naming::Dotted, flat.out)
     }
 
-    /// The variables whose names begin with one of `roots` and a separator.
+    /// The variables whose names begin with one of `roots` and a separator, or are one of them.
     pub(super) fn variables(variables: &[(String, String)], roots: &[&str]) -> Self {
         let rooted = |name: &str| {
             roots.iter().any(|root| {
-                name.len() > root.len()
-                    && name.is_char_boundary(root.len())
-                    && name[..root.len()].eq_ignore_ascii_case(root)
-                    && name[root.len()..].starts_with(['_', '.', '-'])
+                name == *root
+                    || name.len() > root.len()
+                        && name.is_char_boundary(root.len())
+                        && name[..root.len()].eq_ignore_ascii_case(root)
+                        && name[root.len()..].starts_with(['_', '.', '-'])
             })
         };
         let properties = variables
