@@ -73,6 +73,8 @@ pub static SCHEMA: Schema = Schema {
         netty::SECTION,
         limits::SECTION,
         httpclient::SECTION,
+        httpclient::POOL_SECTION,
+        httpclient::TLS_SECTION,
         upstream_check::SECTION,
         match_cache::SECTION,
         plugins::SECTION,

@@ -74,8 +74,7 @@ pub(super) const SECTION: Section = Section {
             Kind::Int { min: 1, max: 65_535 },
             "1024",
             "Connections that may wait to be accepted; the kernel may allow fewer.",
-        )
-        .or(&["shenyu.netty.http.serverSocketChannel.soBacklog"]),
+        ),
         KeySpec::new(
             "shenyu.netty.http.serverSocketChannel.soReuseAddr",
             Kind::Bool,

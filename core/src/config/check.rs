@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use super::key::{Part, uniform};
 use super::layers::Layers;
 use super::problem::{Notice, Problem};
-use super::schema::{Known, Schema, Status};
+use super::schema::{KeySpec, Known, Schema, Status};
 use super::source::{Naming, Origin, Property, Setting, Source};
+use super::value::{FromSetting, Kind};
 
 /// What came out.
 #[derive(Debug, Default)]
@@ -29,8 +30,9 @@ pub(super) fn properties(schema: &'static Schema, layers: &Layers) -> Checked {
     for text in &checked.old {
         checked.notices.push(Notice::info(text.clone()));
     }
-    for path in &checked.pending {
-        let text = format!("{path} is known, but this version does not act on it");
+    if !checked.pending.is_empty() {
+        let keys: Vec<&str> = checked.pending.iter().copied().collect();
+        let text = format!("this version does not act on: {}", keys.join(", "));
         checked.notices.push(Notice::warn(text));
     }
     if !checked.inert.is_empty() {
@@ -57,7 +59,7 @@ impl Checked {
             Status::Inert(_) if is_set => {
                 self.inert.insert(spec.path);
             }
-            Status::Pending(_) if is_set => {
+            Status::Pending(_) if is_set && !is_switched_off(spec, property) => {
                 self.pending.insert(spec.path);
             }
             Status::Used if by_alias && is_set && spec.path.starts_with("shenyu.") => {
@@ -120,6 +122,12 @@ fn owner(schema: &'static Schema, source: &Source, property: &Property) -> Optio
         })?;
         Some(Known { spec, by_alias: false })
     })
+}
+
+/// Whether the property is a switch in its off position, as shipped files have many.
+fn is_switched_off(spec: &KeySpec, property: &Property) -> bool {
+    let text = property.setting.text().unwrap_or_default();
+    matches!(spec.kind, Kind::Bool) && bool::from_setting(&spec.kind, text) == Ok(false)
 }
 
 /// Whether an argument is for one of the frameworks whose keys are understood in part.
