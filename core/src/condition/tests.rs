@@ -4,6 +4,7 @@ mod explain;
 mod guard;
 mod operators;
 mod patterns;
+mod properties;
 mod sources;
 mod validation;
 
