@@ -1,0 +1,3 @@
+//! The mock upstream as a client sees it.
+
+mod origin;
