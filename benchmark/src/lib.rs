@@ -11,6 +11,7 @@
 pub mod admin_api;
 pub mod client;
 pub mod command;
+pub mod edits;
 pub mod origin;
 pub mod report;
 pub mod stats;

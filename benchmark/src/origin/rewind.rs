@@ -61,10 +61,11 @@ impl AsyncRead for Rewind {
             buf.put_slice(&left[..count]);
             this.given += count;
             // On with the stream, if it has more: the head of a request should come as one piece.
-            if buf.remaining() > 0 && count > 0 {
-                if let Poll::Ready(Err(error)) = Pin::new(&mut this.stream).poll_read(cx, buf) {
-                    return Poll::Ready(Err(error));
-                }
+            if buf.remaining() > 0
+                && count > 0
+                && let Poll::Ready(Err(error)) = Pin::new(&mut this.stream).poll_read(cx, buf)
+            {
+                return Poll::Ready(Err(error));
             }
             return Poll::Ready(Ok(()));
         }
