@@ -1,6 +1,7 @@
 //! One module per command of `longmen-bench`: its arguments, and what it does.
 
 pub mod edits;
+pub mod first_look;
 pub mod origin;
 pub mod watch;
 

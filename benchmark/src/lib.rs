@@ -11,7 +11,10 @@
 pub mod admin_api;
 pub mod client;
 pub mod command;
+pub mod compare;
 pub mod edits;
 pub mod origin;
+pub mod process;
 pub mod report;
 pub mod stats;
+pub mod wrk;

@@ -19,6 +19,8 @@ enum Command {
     Origin(command::origin::Args),
     /// Measure how soon an edit in the admin is in force on the gateway, among 10,000 rules.
     Edits(command::edits::Args),
+    /// Compare the gateway with nginx and with no proxy at all, by processor time per request.
+    FirstLook(command::first_look::Args),
     /// Ask for a path without pause and print each change of the answer.
     Watch(command::watch::Args),
 }
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Origin(args) => command::origin::run(args),
         Command::Edits(args) => command::edits::run(&args),
+        Command::FirstLook(args) => command::first_look::run(args),
         Command::Watch(args) => command::watch::run(&args),
     };
     match outcome {

@@ -109,6 +109,30 @@ pub fn median(values: &[f64]) -> Option<f64> {
     if sorted.len() % 2 == 1 { Some(upper) } else { Some(f64::midpoint(sorted[middle - 1], upper)) }
 }
 
+/// The interval between two of the values that holds the true median with at least 95 %, whatever
+/// their distribution; `None` for fewer than six values, which cannot tell.
+#[must_use]
+pub fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
+    let count = values.len();
+    let half = 0.5_f64.powi(i32::try_from(count).ok()?);
+    // Chance that at most `rank` of the values lie below the median, both sides together.
+    let (mut term, mut tail, mut rank) = (half, 2.0 * half, 0);
+    if tail > 0.05 {
+        return None;
+    }
+    while rank + 1 < count / 2 {
+        #[expect(clippy::cast_precision_loss, reason = "counts of rounds are small")]
+        let next = term * (count - rank) as f64 / (rank + 1) as f64;
+        if tail + 2.0 * next > 0.05 {
+            break;
+        }
+        (term, tail, rank) = (next, tail + 2.0 * next, rank + 1);
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    Some((sorted[rank], sorted[count - 1 - rank]))
+}
+
 fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
@@ -173,5 +197,16 @@ mod tests {
         assert_eq!(median(&[]), None);
         assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+
+    /// The ranks stand in any table of the sign test.
+    #[test]
+    fn intervals_of_medians() {
+        let values = |count: u32| (1..=count).map(f64::from).collect::<Vec<_>>();
+        assert_eq!(median_interval(&values(5)), None);
+        assert_eq!(median_interval(&values(6)), Some((1.0, 6.0)));
+        assert_eq!(median_interval(&values(9)), Some((2.0, 8.0)));
+        assert_eq!(median_interval(&values(11)), Some((2.0, 10.0)));
+        assert_eq!(median_interval(&values(20)), Some((6.0, 15.0)));
     }
 }
