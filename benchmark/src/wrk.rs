@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn units_and_unknown_text() {
-        assert_eq!(milliseconds("2.01s"), Some(2_010.0));
+        assert_eq!(milliseconds("2.50s"), Some(2_500.0));
         assert_eq!(milliseconds("1.00m"), Some(60_000.0));
         assert_eq!(milliseconds("1.00h"), None);
         assert_eq!(parse("unable to connect"), None);
