@@ -55,6 +55,8 @@ pub struct Plan {
     pub pause_ms: u64,
     /// Connections to the admin while the rules are put in place.
     pub setup_connections: u32,
+    /// How long an edit may take until it counts as failed, in milliseconds.
+    pub limit_ms: u64,
     /// Leave the rules in place at the end.
     pub keep: bool,
 }
@@ -113,7 +115,11 @@ async fn measure_with(
     gateway: Server,
     api: &mut AdminApi,
 ) -> anyhow::Result<(Duration, Vec<OperationResult>, LoadResult)> {
-    let prober = Prober::start(gateway.clone(), Duration::from_micros(plan.poll_us))?;
+    let prober = Prober::start(
+        gateway.clone(),
+        Duration::from_micros(plan.poll_us),
+        Duration::from_millis(plan.limit_ms),
+    )?;
     let started = Instant::now();
     for path in table.samples() {
         prober.expect(path, probe::Expect::Served).await.context("rules just put in place")?;

@@ -50,6 +50,9 @@ pub struct Args {
     /// Connections to the admin while the rules are put in place.
     #[arg(long, default_value_t = 4)]
     setup_connections: u32,
+    /// How long an edit may take until it counts as failed, in milliseconds.
+    #[arg(long, default_value_t = 10_000)]
+    limit_ms: u64,
     /// Leave the rules in place at the end.
     #[arg(long)]
     keep: bool,
@@ -88,6 +91,7 @@ impl Args {
             poll_us: self.poll_us,
             pause_ms: self.pause_ms,
             setup_connections: self.setup_connections,
+            limit_ms: self.limit_ms,
             keep: self.keep,
         }
     }

@@ -10,9 +10,6 @@ use tokio::sync::oneshot;
 
 use crate::client::{Answer, Connection, Server};
 
-/// How long an edit may take before it counts as failed.
-const LIMIT: Duration = Duration::from_secs(10);
-
 /// What a path is expected to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expect {
@@ -43,14 +40,14 @@ struct Order {
 // === impl Prober ===
 
 impl Prober {
-    /// Starts the thread.
-    pub(super) fn start(gateway: Server, pause: Duration) -> anyhow::Result<Self> {
+    /// Starts the thread. It sleeps for `pause` after an answer and gives a path up after `limit`.
+    pub(super) fn start(gateway: Server, pause: Duration, limit: Duration) -> anyhow::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (orders, inbox) = mpsc::channel::<Order>();
         let thread = std::thread::Builder::new().name("prober".into()).spawn(move || {
             let mut connection = Connection::new(gateway);
             while let Ok(order) = inbox.recv() {
-                let seen = runtime.block_on(poll(&mut connection, &order, pause));
+                let seen = runtime.block_on(poll(&mut connection, &order, pause, limit));
                 // Whoever asked may have given up.
                 let _ = order.seen.send(seen);
             }
@@ -96,6 +93,7 @@ async fn poll(
     connection: &mut Connection,
     order: &Order,
     pause: Duration,
+    limit: Duration,
 ) -> anyhow::Result<Instant> {
     let started = Instant::now();
     loop {
@@ -106,9 +104,9 @@ async fn poll(
             Ok(answer) => format!("status {}: {}", answer.status, answer.excerpt()),
             Err(error) => format!("{error:#}"),
         };
-        if now.duration_since(started) > LIMIT {
+        if now.duration_since(started) > limit {
             let (path, expect) = (&order.path, order.expect);
-            return Err(anyhow!("{path} not {expect:?} within {LIMIT:?}; at last {last}"));
+            return Err(anyhow!("{path} not {expect:?} within {limit:?}; at last {last}"));
         }
         // Nothing else runs on this thread that could be held up.
         std::thread::sleep(pause);
