@@ -123,12 +123,13 @@ impl State {
         }
         let mut tables = self.tables();
         tables.served += 1;
-        if self.flaw == Flaw::Sheds && tables.served % 10 == 0 {
+        if self.flaw == Flaw::Sheds && tables.served.is_multiple_of(10) {
             let mut shed = Response::new(Full::from("{\"code\":503}"));
             *shed.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
             return Some(shed);
         }
-        let (now_on, since) = tables.routes.get(path).copied().unwrap_or((false, Instant::now()));
+        let (now_on, since) =
+            tables.routes.get(path).copied().unwrap_or_else(|| (false, Instant::now()));
         // Until an edit takes effect, what held before it does.
         let on = if Instant::now() >= since { now_on } else { !now_on };
         if on {
