@@ -106,7 +106,7 @@ api() {
 
 # Each step is taken only if an earlier run has not: data may be there already.
 register_demo() {
-    local selector upstreams detail handler page="currentPage=1&pageSize=100"
+    local selector upstreams detail handler rules page="currentPage=1&pageSize=100"
     token=$(api GET "/platform/login?userName=admin&password=$password" | field token)
     [[ -n $token ]] || fail "the login's answer has no token"
 
@@ -141,8 +141,8 @@ register_demo() {
             "props": "{\"warmup\":\"10\"}"}]' >/dev/null
     fi
 
-    if [[ $(api GET "/rule?selectorId=$selector&namespaceId=$namespace&$page") \
-        != *'"name":"demo"'* ]]; then
+    rules=$(api GET "/rule?selectorId=$selector&namespaceId=$namespace&$page")
+    if [[ $rules != *'"name":"demo"'* ]]; then
         api POST /rule '{
             "selectorId": "'"$selector"'", "matchMode": 0, "name": "demo", "enabled": true,
             "loged": false, "sort": 1, "matchRestful": false, "namespaceId": "'"$namespace"'",
@@ -163,16 +163,17 @@ cargo build --locked --profile "$profile" \
     -p longmen-admin -p longmen-bootstrap -p longmen-benchmark --bins
 bin=${CARGO_TARGET_DIR:-target}/$profile
 
-mkdir -p "$data/admin" "$data/gateway"
+mkdir -p "$data"
 chmod 700 "$data"
 trap stop_all EXIT
 trap 'exit 0' INT TERM
 start upstream "$bin/longmen-bench" origin --name demo --bind "127.0.0.1:$upstream_port"
-start admin "$bin/longmen-admin" --server.port="$admin_port" \
-    --shenyu.dataDir="$data/admin" --shenyu.admin.password="$password"
+# The password is no argument: those can be read by every user of the machine.
+SHENYU_ADMIN_PASSWORD=$password start admin "$bin/longmen-admin" --server.port="$admin_port" \
+    --shenyu.database.path="$data/longmen.db" --shenyu.sync.tokenPath="$data/sync-token" \
+    --shenyu.admin.passwordPath="$data/admin-password"
 start gateway "$bin/longmen-bootstrap" --server.port="$gateway_port" \
-    --management.server.port="$management_port" --shenyu.dataDir="$data/gateway" \
-    --shenyu.compat=standard \
+    --shenyu.management.port="$management_port" \
     --shenyu.sync.websocket.urls="ws://localhost:$admin_port/websocket"
 
 wait_for 60 "the admin" "$admin/actuator/health"

@@ -42,7 +42,8 @@ pub(super) async fn start_gateway(
         &plan.binaries.join("longmen-admin"),
         &[
             &format!("--server.port={admin_port}"),
-            &format!("--shenyu.dataDir={}", folder.join("admin").display()),
+            &format!("--shenyu.database.path={}", folder.join("longmen.db").display()),
+            &format!("--shenyu.sync.tokenPath={}", folder.join("sync-token").display()),
             &format!("--shenyu.admin.password={PASSWORD}"),
         ],
         &admin_server,
@@ -59,8 +60,7 @@ pub(super) async fn start_gateway(
         &plan.binaries.join("longmen-bootstrap"),
         &[
             &format!("--server.port={gateway_port}"),
-            &format!("--management.server.port={}", free_port()?),
-            &format!("--shenyu.dataDir={}", folder.join("gateway").display()),
+            &format!("--shenyu.management.port={}", free_port()?),
             &format!("--shenyu.sync.websocket.urls=ws://127.0.0.1:{admin_port}/websocket"),
             "--shenyu.netty.http.workerCount=1",
             "--shenyu.compat=standard",
