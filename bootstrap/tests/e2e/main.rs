@@ -1,0 +1,3 @@
+//! The gateway from outside, and the rules of the workspace.
+
+mod tidy;
