@@ -1,0 +1,84 @@
+//! Conditions of selectors and rules, as the API takes and gives them.
+
+use longmen_core::model::Condition;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::extract::lenient;
+
+/// One condition in a request.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ConditionRequest {
+    /// Kept when given, so that an edit does not give the condition a new identity.
+    #[serde(deserialize_with = "lenient::opt_string")]
+    pub id: Option<String>,
+    /// What is looked at: `uri`, `header`, `query`, …
+    #[serde(deserialize_with = "lenient::opt_string")]
+    pub param_type: Option<String>,
+    /// How it is compared: `=`, `match`, `startsWith`, …
+    #[serde(deserialize_with = "lenient::opt_string")]
+    pub operator: Option<String>,
+    /// Name of the header, parameter or cookie; `/` for the others.
+    #[serde(deserialize_with = "lenient::opt_string")]
+    pub param_name: Option<String>,
+    /// What the value is compared with; stored trimmed.
+    #[serde(deserialize_with = "lenient::opt_string")]
+    pub param_value: Option<String>,
+}
+
+impl ConditionRequest {
+    /// The condition as it was sent: nothing trimmed, absent texts empty. Checks run on this form.
+    #[must_use]
+    pub fn as_sent(&self) -> Condition {
+        Condition {
+            param_type: self.param_type.clone().unwrap_or_default(),
+            operator: self.operator.clone().unwrap_or_default(),
+            param_name: self.param_name.clone(),
+            param_value: self.param_value.clone(),
+        }
+    }
+
+    /// The condition as it is stored and synced: the value trimmed, an absent one empty.
+    ///
+    /// Source: ShenYu 2.7.1 trims on save, after its checks; a rule condition without a value is
+    /// synced with `""`.
+    #[must_use]
+    pub fn to_condition(&self) -> Condition {
+        Condition {
+            param_name: Some(self.param_name.clone().unwrap_or_default()),
+            param_value: Some(self.param_value.as_deref().unwrap_or_default().trim().to_owned()),
+            ..self.as_sent()
+        }
+    }
+}
+
+/// One condition in an answer.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConditionResponse {
+    /// Identity of the condition.
+    pub id: String,
+    /// The selector it belongs to; absent on rules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selector_id: Option<String>,
+    /// The rule it belongs to; absent on selectors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule_id: Option<String>,
+    /// What is looked at.
+    pub param_type: String,
+    /// The same word again; stock consoles read this one.
+    pub param_type_name: String,
+    /// How it is compared.
+    pub operator: String,
+    /// The same word again; stock consoles read this one.
+    pub operator_name: String,
+    /// Name of the header, parameter or cookie.
+    pub param_name: Option<String>,
+    /// What the value is compared with.
+    pub param_value: Option<String>,
+    /// When it was stored, `yyyy-MM-dd HH:mm:ss`.
+    pub date_created: String,
+    /// When it was last changed, `yyyy-MM-dd HH:mm:ss`.
+    pub date_updated: String,
+}

@@ -1,0 +1,159 @@
+//! Bodies and rules of selector writes.
+
+use longmen_core::model::Condition;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::api::condition::ConditionRequest;
+use crate::extract::{Violations, lenient};
+
+/// A selector to create, or the new state of one.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SelectorRequest {
+    /// The selector to change; one that exists makes a create an update.
+    #[serde(deserialize_with = "lenient::opt_string")]
+    pub id: Option<String>,
+    /// The plugin template it belongs to.
+    #[serde(deserialize_with = "lenient::opt_string")]
+    pub plugin_id: Option<String>,
+    /// Its name; need not be unique.
+    #[serde(deserialize_with = "lenient::opt_string")]
+    pub name: Option<String>,
+    /// 0 = every request, 1 = by conditions.
+    #[serde(rename = "type", deserialize_with = "lenient::opt_i32")]
+    pub selector_type: Option<i32>,
+    /// 0 = all conditions, 1 = any; needed when `type` is 1.
+    #[serde(deserialize_with = "lenient::opt_i32")]
+    pub match_mode: Option<i32>,
+    /// Precedence from 1 to 1000, ascending.
+    #[serde(deserialize_with = "lenient::opt_i32")]
+    pub sort: Option<i32>,
+    /// Whether it takes part in matching.
+    #[serde(deserialize_with = "lenient::opt_bool")]
+    pub enabled: Option<bool>,
+    /// Whether a match is logged; the reference spells it so.
+    #[serde(rename = "loged", deserialize_with = "lenient::opt_bool")]
+    pub logged: Option<bool>,
+    /// Whether rules are matched after it.
+    #[serde(deserialize_with = "lenient::opt_bool")]
+    pub continued: Option<bool>,
+    /// Asks stock gateways not to cache its matches.
+    #[serde(deserialize_with = "lenient::opt_bool")]
+    pub match_restful: Option<bool>,
+    /// Settings of the plugin, JSON text.
+    #[serde(deserialize_with = "lenient::opt_string")]
+    pub handle: Option<String>,
+    /// The conditions; all of them are replaced. Never null: `[]` for none.
+    pub selector_conditions: Option<Vec<ConditionRequest>>,
+    /// The namespace it belongs to.
+    #[serde(deserialize_with = "lenient::opt_string")]
+    pub namespace_id: Option<String>,
+}
+
+/// A request whose required members are there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SelectorDraft {
+    /// The plugin template.
+    pub plugin_id: String,
+    /// The namespace.
+    pub namespace_id: String,
+    /// Name.
+    pub name: String,
+    /// 0 = every request, 1 = by conditions.
+    pub selector_type: i32,
+    /// 0 = all conditions, 1 = any; always 0 when every request is taken.
+    pub match_mode: i32,
+    /// Precedence.
+    pub sort: i32,
+    /// Whether it takes part in matching.
+    pub enabled: bool,
+    /// Whether a match is logged.
+    pub logged: bool,
+    /// Whether rules are matched after it.
+    pub continued: bool,
+    /// Asks stock gateways not to cache its matches.
+    pub match_restful: bool,
+    /// Settings of the plugin.
+    pub handle: Option<String>,
+    /// Ids that were sent, and the conditions as they are stored.
+    pub conditions: Vec<(Option<String>, Condition)>,
+}
+
+/// The type that goes by its conditions.
+const CUSTOM: i32 = 1;
+
+impl SelectorRequest {
+    /// The field rules that need no look into the store.
+    ///
+    /// Source: ShenYu 2.7.1, rules of the selector body, texts as executed.
+    pub fn rules(&self, rules: &mut Violations) {
+        rules.not_blank("pluginId", self.plugin_id.as_deref());
+        rules.not_blank("name", self.name.as_deref());
+        rules.not_null("type", self.selector_type.as_ref());
+        rules.not_null("sort", self.sort.as_ref());
+        rules.range("sort", self.sort, 1, 1000);
+        rules.not_null("enabled", self.enabled.as_ref());
+        rules.not_null("loged", self.logged.as_ref());
+        rules.not_null("continued", self.continued.as_ref());
+        rules.not_null("matchRestful", self.match_restful.as_ref());
+        rules.not_blank("namespaceId", self.namespace_id.as_deref());
+    }
+
+    /// The rules that bind several members, checked after the field rules held.
+    ///
+    /// # Errors
+    /// The first text that applies. Those about `type` are the reference's; that `type` is 0 or 1
+    /// and that the list is never null is ours (the reference fails inside on a null list).
+    pub fn draft(&self) -> Result<SelectorDraft, String> {
+        let selector_type = self.selector_type.unwrap_or_default();
+        if !(0..=CUSTOM).contains(&selector_type) {
+            return Err(format!("type: {selector_type} is none; expected 0 (full) or 1 (custom)"));
+        }
+        let custom = selector_type == CUSTOM;
+        if custom {
+            self.check_custom()?;
+        }
+        let Some(conditions) = self.selector_conditions.as_deref() else {
+            return Err("selectorConditions: null is no list; expected the conditions, [] for none"
+                .to_owned());
+        };
+        let match_mode = if custom { self.match_mode.unwrap_or_default() } else { 0 };
+        if !(0..=1).contains(&match_mode) {
+            return Err(format!("matchMode: {match_mode} is none; expected 0 (and) or 1 (or)"));
+        }
+        Ok(SelectorDraft {
+            plugin_id: self.plugin_id.clone().unwrap_or_default(),
+            namespace_id: self.namespace_id.clone().unwrap_or_default(),
+            name: self.name.clone().unwrap_or_default(),
+            selector_type,
+            match_mode,
+            sort: self.sort.unwrap_or_default(),
+            enabled: self.enabled.unwrap_or_default(),
+            logged: self.logged.unwrap_or_default(),
+            continued: self.continued.unwrap_or_default(),
+            match_restful: self.match_restful.unwrap_or_default(),
+            handle: self.handle.clone(),
+            conditions: conditions.iter().map(|c| (c.id.clone(), c.to_condition())).collect(),
+        })
+    }
+
+    fn check_custom(&self) -> Result<(), String> {
+        if self.match_mode.is_none() {
+            return Err("if type is custom, matchMode is not null".to_owned());
+        }
+        let conditions = self.selector_conditions.as_deref().unwrap_or_default();
+        if conditions.is_empty() {
+            return Err("if type is custom, selectorConditions is not empty".to_owned());
+        }
+        for condition in conditions {
+            if condition.param_type.as_deref().unwrap_or_default().is_empty() {
+                return Err("if type is custom, paramType is not empty".to_owned());
+            }
+            if condition.param_name.as_deref().unwrap_or_default().is_empty() {
+                return Err("if type is custom, paramName is not empty".to_owned());
+            }
+        }
+        Ok(())
+    }
+}
