@@ -7,5 +7,7 @@
 //! **Architecture invariant:** this crate depends on nothing else in the workspace. It names no
 //! plugin, no database, no admin endpoint.
 
+pub mod condition;
+pub mod matcher;
 pub mod model;
 pub mod sync;
