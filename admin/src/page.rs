@@ -21,6 +21,12 @@ pub const CURRENT_PAGE: (&str, JavaType, bool) = ("currentPage", JavaType::Integ
 pub const PAGE_SIZE: (&str, JavaType, bool) = ("pageSize", JavaType::Integer, true);
 
 impl PageQuery {
+    /// The page `current` of `size` rows.
+    #[must_use]
+    pub const fn new(current: Option<i32>, size: Option<i32>) -> Self {
+        Self { current, size }
+    }
+
     /// Reads both; whether they are there is checked by [`Self::checked`].
     ///
     /// # Errors
@@ -46,13 +52,20 @@ impl PageQuery {
         self.current.map_or(1, i64::from).max(1)
     }
 
-    /// Rows of a page; what is missing or below 1 is 12.
+    /// Rows of a page; what is missing or below 1 is 12, and no page is larger than the store
+    /// gives.
     #[must_use]
     pub fn size(self) -> i64 {
         match self.size {
-            Some(size) if size > 0 => i64::from(size),
+            Some(size) if size > 0 => i64::from(size).min(longmen_db::MAX_PAGE_SIZE),
             _ => 12,
         }
+    }
+
+    /// What to ask the store for.
+    #[must_use]
+    pub fn request(self) -> longmen_db::PageRequest {
+        longmen_db::PageRequest::new(self.current(), self.size())
     }
 }
 

@@ -1,10 +1,15 @@
 //! Conditions of selectors and rules, as the API takes and gives them.
 
+use longmen_core::condition::{Compiler, validate};
 use longmen_core::model::Condition;
+use longmen_db::repository::{ConditionRow, NewCondition};
+use longmen_db::Tx;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::error::{ApiError, ApiResult};
 use crate::extract::lenient;
+use crate::state::AppState;
 
 /// One condition in a request.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
@@ -81,4 +86,64 @@ pub struct ConditionResponse {
     pub date_created: String,
     /// When it was last changed, `yyyy-MM-dd HH:mm:ss`.
     pub date_updated: String,
+}
+
+/// Whose conditions an answer shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// A selector's.
+    Selector,
+    /// A rule's.
+    Rule,
+}
+
+impl ConditionResponse {
+    /// A stored condition.
+    #[must_use]
+    pub fn new(tx: &Tx, owner: Owner, row: ConditionRow) -> Self {
+        let (selector_id, rule_id) = match owner {
+            Owner::Selector => (Some(row.owner_id), None),
+            Owner::Rule => (None, Some(row.owner_id)),
+        };
+        Self {
+            id: row.id,
+            selector_id,
+            rule_id,
+            param_type_name: row.condition.param_type.clone(),
+            param_type: row.condition.param_type,
+            operator_name: row.condition.operator.clone(),
+            operator: row.condition.operator,
+            param_name: row.condition.param_name,
+            param_value: row.condition.param_value,
+            date_created: tx.date_text(row.created_ms),
+            date_updated: tx.date_text(row.updated_ms),
+        }
+    }
+}
+
+/// Refuses conditions that the reference refuses, with its text, and those that no gateway could
+/// use, with ours. Looks at the values as they were sent, before they are trimmed.
+///
+/// # Errors
+/// The text of the first fault.
+pub fn check_usable(state: &AppState, conditions: &[ConditionRequest]) -> ApiResult<()> {
+    let sent: Vec<Condition> = conditions.iter().map(ConditionRequest::as_sent).collect();
+    let mut compiler = Compiler::new(state.config().time_zone.clone());
+    let Some(fault) = validate(&mut compiler, &sent).into_iter().next() else { return Ok(()) };
+    let ours = fault.to_string();
+    Err(ApiError::refused(fault.stock.unwrap_or(ours)))
+}
+
+/// The conditions to store: of the ids that were sent only those in `own` are kept, each once.
+#[must_use]
+pub fn keep_ids(conditions: &[(Option<String>, Condition)], own: &[String]) -> Vec<NewCondition> {
+    let mut free: Vec<&String> = own.iter().collect();
+    let mut keep = |id: &Option<String>| {
+        let at = free.iter().position(|own| Some(*own) == id.as_ref())?;
+        Some(free.swap_remove(at).clone())
+    };
+    conditions
+        .iter()
+        .map(|(id, condition)| NewCondition { id: keep(id), condition: condition.clone() })
+        .collect()
 }

@@ -1,5 +1,6 @@
 //! Discoveries and upstreams in answers.
 
+use longmen_db::repository::{binding::HandlerRow, discovery::DiscoveryRow, upstream::UpstreamRow};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -65,4 +66,48 @@ pub struct DiscoveryHandlerResponse {
     pub listener_node: Option<String>,
     /// Always null, as the reference answers it although it stores a value.
     pub props: Option<String>,
+}
+
+impl From<UpstreamRow> for UpstreamResponse {
+    fn from(row: UpstreamRow) -> Self {
+        Self {
+            id: row.id,
+            discovery_handler_id: row.discovery_handler_id,
+            protocol: row.protocol,
+            url: row.upstream_url,
+            status: row.upstream_status,
+            weight: row.weight,
+            props: row.props,
+            startup_time: row.created_ms.to_string(),
+        }
+    }
+}
+
+impl From<DiscoveryRow> for DiscoveryResponse {
+    fn from(row: DiscoveryRow) -> Self {
+        Self {
+            id: row.id,
+            discovery_name: Some(row.discovery_name),
+            discovery_type: row.discovery_type,
+            level: row.discovery_level,
+            server_list: row.server_list,
+            plugin_name: row.plugin_name,
+            props: row.props,
+            namespace_id: Some(row.namespace_id),
+            discovery_handler: None,
+            discovery_rel: None,
+        }
+    }
+}
+
+impl From<HandlerRow> for DiscoveryHandlerResponse {
+    fn from(row: HandlerRow) -> Self {
+        Self {
+            id: row.id,
+            discovery_id: row.discovery_id,
+            handler: row.handler,
+            listener_node: row.listener_node,
+            props: None,
+        }
+    }
 }

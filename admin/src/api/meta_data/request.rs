@@ -1,9 +1,14 @@
 //! The body of metadata writes.
 
+use longmen_core::model::MetaData;
+use longmen_db::repository;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::extract::{Violations, lenient};
+use crate::api::common::{filled, namespace_exists};
+use crate::error::ApiResult;
+use crate::extract::{RequestBody, Violations, lenient};
+use crate::state::AppState;
 
 /// Metadata to create, or the new state of one.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
@@ -59,5 +64,47 @@ impl MetaDataRequest {
         rules.not_blank("methodName", self.method_name.as_deref());
         rules.not_null("enabled", self.enabled.as_ref());
         rules.not_blank("namespaceId", self.namespace_id.as_deref());
+    }
+
+    /// The metadata that the body names, if it names one.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        filled(self.id.as_deref())
+    }
+
+    /// The description, empty when absent.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        self.path_desc.as_deref().unwrap_or_default()
+    }
+
+    /// The metadata that is stored and synced.
+    #[must_use]
+    pub fn to_meta_data(&self, id: &str, enabled: bool) -> MetaData {
+        MetaData {
+            id: id.to_owned(),
+            app_name: self.app_name.clone(),
+            context_path: None,
+            path: self.path.clone().unwrap_or_default(),
+            rpc_type: self.rpc_type.clone().unwrap_or_default(),
+            service_name: self.service_name.clone(),
+            method_name: self.method_name.clone(),
+            parameter_types: self.parameter_types.clone(),
+            rpc_ext: self.rpc_ext.clone(),
+            enabled,
+            namespace_id: self.namespace_id.clone(),
+        }
+    }
+}
+
+impl RequestBody for MetaDataRequest {
+    async fn check(&self, state: &AppState, rules: &mut Violations) -> ApiResult<()> {
+        self.rules(rules);
+        let mut tx = state.store().read().await?;
+        if let Some(id) = self.id() {
+            let found = repository::meta_data::find(&mut tx, id).await?.is_some();
+            rules.exists("id", found, "meta data is not existed");
+        }
+        namespace_exists(&mut tx, self.namespace_id.as_deref(), rules).await
     }
 }

@@ -1,5 +1,7 @@
 //! Metadata in answers.
 
+use longmen_db::Tx;
+use longmen_db::repository::meta_data::MetaDataRow;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -33,4 +35,27 @@ pub struct MetaDataResponse {
     pub enabled: Option<bool>,
     /// The namespace it belongs to; the reference leaves it null.
     pub namespace_id: Option<String>,
+}
+
+impl MetaDataResponse {
+    /// Stored metadata.
+    #[must_use]
+    pub fn new(tx: &Tx, row: MetaDataRow) -> Self {
+        let MetaDataRow { meta_data, path_desc, created_ms, updated_ms } = row;
+        Self {
+            app_name: meta_data.app_name,
+            path: Some(meta_data.path),
+            path_desc,
+            rpc_type: Some(meta_data.rpc_type),
+            service_name: meta_data.service_name,
+            method_name: meta_data.method_name,
+            parameter_types: meta_data.parameter_types,
+            rpc_ext: meta_data.rpc_ext,
+            id: Some(meta_data.id),
+            date_created: Some(tx.date_text(created_ms)),
+            date_updated: Some(tx.date_text(updated_ms)),
+            enabled: Some(meta_data.enabled),
+            namespace_id: meta_data.namespace_id,
+        }
+    }
 }

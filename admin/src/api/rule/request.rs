@@ -1,11 +1,16 @@
 //! Bodies and rules of rule writes.
 
-use longmen_core::model::Condition;
+use longmen_core::model::{Condition, Rule};
+use longmen_db::repository::{self, NewCondition};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::api::condition::ConditionRequest;
-use crate::extract::{Violations, lenient};
+use crate::api::common::{MISSING_RULE, MISSING_SELECTOR, filled, namespace_exists};
+use crate::api::condition::{ConditionRequest, keep_ids};
+use crate::api::search::SearchRequest;
+use crate::error::ApiResult;
+use crate::extract::{RequestBody, Violations, lenient};
+use crate::state::AppState;
 
 /// A rule to create, or the new state of one.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
@@ -93,6 +98,12 @@ impl RuleRequest {
         }
     }
 
+    /// The rule that the body names, if it names one.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        filled(self.id.as_deref())
+    }
+
     /// The rest, checked after the field rules held.
     ///
     /// # Errors
@@ -117,3 +128,76 @@ impl RuleRequest {
         })
     }
 }
+
+impl RequestBody for RuleRequest {
+    async fn check(&self, state: &AppState, rules: &mut Violations) -> ApiResult<()> {
+        self.rules(rules);
+        let mut tx = state.store().read().await?;
+        if let Some(id) = self.id() {
+            let found = repository::rule::find(&mut tx, id).await?.is_some();
+            rules.exists("id", found, MISSING_RULE);
+        }
+        let selector_id = self.selector_id.as_deref().unwrap_or_default();
+        let selector = repository::selector::find(&mut tx, selector_id).await?;
+        rules.exists("selectorId", selector.is_some(), MISSING_SELECTOR);
+        namespace_exists(&mut tx, self.namespace_id.as_deref(), rules).await
+    }
+}
+
+// === impl RuleDraft ===
+
+impl RuleDraft {
+    /// The rule that is stored and synced.
+    #[must_use]
+    pub fn to_rule(&self, id: &str, plugin_name: &str) -> Rule {
+        Rule {
+            plugin_name: plugin_name.to_owned(),
+            selector_id: self.selector_id.clone(),
+            match_mode: self.match_mode,
+            logged: self.logged,
+            handle: self.handle.clone(),
+            condition_list: Some(self.conditions.iter().map(|(_, c)| c.clone()).collect()),
+            before_condition_list: None,
+            match_restful: self.match_restful,
+            id: id.to_owned(),
+            name: Some(self.name.clone()),
+            enabled: self.enabled,
+            sort: Some(self.sort),
+            namespace_id: Some(self.namespace_id.clone()),
+        }
+    }
+
+    /// The conditions to store. Of the ids that were sent only those in `own` are kept: another
+    /// rule's condition is not taken over.
+    #[must_use]
+    pub fn new_conditions(&self, own: &[String]) -> Vec<NewCondition> {
+        keep_ids(&self.conditions, own)
+    }
+}
+
+/// Which rules a search is for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RuleCondition {
+    /// Text in the name; what follows a `!` must not be in it.
+    #[serde(deserialize_with = "lenient::opt_string")]
+    pub keyword: Option<String>,
+    /// Whether they are enabled.
+    #[serde(deserialize_with = "lenient::opt_bool")]
+    pub switch_status: Option<bool>,
+    /// Ids of their selectors; none means any.
+    pub selectors: Option<Vec<String>>,
+    /// Their namespace.
+    #[serde(deserialize_with = "lenient::opt_string")]
+    pub namespace_id: Option<String>,
+}
+
+impl RequestBody for SearchRequest<RuleCondition> {
+    async fn check(&self, _state: &AppState, rules: &mut Violations) -> ApiResult<()> {
+        self.rules(rules);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

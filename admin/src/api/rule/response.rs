@@ -1,9 +1,12 @@
 //! Rules in answers.
 
+use longmen_db::Tx;
+use longmen_db::repository::{rule, rule::RuleRow};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::api::condition::ConditionResponse;
+use crate::api::condition::{ConditionResponse, Owner};
+use crate::error::ApiResult;
 
 /// A rule in an answer; lists leave the conditions null. It does not tell its namespace.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -36,4 +39,43 @@ pub struct RuleResponse {
     pub date_created: String,
     /// When it was last changed, `yyyy-MM-dd HH:mm:ss`.
     pub date_updated: String,
+}
+
+impl RuleResponse {
+    /// A row of a list.
+    #[must_use]
+    pub fn listed(tx: &Tx, row: RuleRow) -> Self {
+        let RuleRow { rule, created_ms, updated_ms } = row;
+        Self {
+            match_mode_name: rule.mode().name(),
+            id: rule.id,
+            selector_id: rule.selector_id,
+            match_mode: rule.match_mode,
+            name: rule.name.unwrap_or_default(),
+            enabled: rule.enabled,
+            logged: rule.logged,
+            sort: rule.sort.unwrap_or_default(),
+            handle: rule.handle,
+            match_restful: rule.match_restful,
+            rule_conditions: None,
+            date_created: tx.date_text(created_ms),
+            date_updated: tx.date_text(updated_ms),
+        }
+    }
+
+    /// One rule with its conditions.
+    ///
+    /// # Errors
+    /// Failures of the store.
+    pub async fn detailed(tx: &mut Tx, row: RuleRow) -> ApiResult<Self> {
+        let conditions = rule::conditions(tx, &row.rule.id).await?;
+        let mut answer = Self::listed(tx, row);
+        answer.rule_conditions = Some(
+            conditions
+                .into_iter()
+                .map(|row| ConditionResponse::new(tx, Owner::Rule, row))
+                .collect(),
+        );
+        Ok(answer)
+    }
 }

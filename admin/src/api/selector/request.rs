@@ -1,11 +1,16 @@
 //! Bodies and rules of selector writes.
 
-use longmen_core::model::Condition;
+use longmen_core::model::{Condition, Selector};
+use longmen_db::repository::{self, NewCondition};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::api::condition::ConditionRequest;
-use crate::extract::{Violations, lenient};
+use crate::api::common::{MISSING_SELECTOR, filled, namespace_exists};
+use crate::api::condition::{ConditionRequest, keep_ids};
+use crate::api::search::SearchRequest;
+use crate::error::ApiResult;
+use crate::extract::{RequestBody, Violations, lenient};
+use crate::state::AppState;
 
 /// A selector to create, or the new state of one.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
@@ -100,6 +105,12 @@ impl SelectorRequest {
         rules.not_blank("namespaceId", self.namespace_id.as_deref());
     }
 
+    /// The selector that the body names, if it names one.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        filled(self.id.as_deref())
+    }
+
     /// The rules that bind several members, checked after the field rules held.
     ///
     /// # Errors
@@ -157,3 +168,84 @@ impl SelectorRequest {
         Ok(())
     }
 }
+
+impl RequestBody for SelectorRequest {
+    async fn check(&self, state: &AppState, rules: &mut Violations) -> ApiResult<()> {
+        self.rules(rules);
+        let mut tx = state.store().read().await?;
+        if let Some(id) = self.id() {
+            let found = repository::selector::find(&mut tx, id).await?.is_some();
+            rules.exists("id", found, MISSING_SELECTOR);
+        }
+        let plugin_id = self.plugin_id.as_deref().unwrap_or_default();
+        let plugin = repository::plugin::find(&mut tx, plugin_id).await?;
+        rules.exists("pluginId", plugin.is_some(), "plugin is not existed");
+        namespace_exists(&mut tx, self.namespace_id.as_deref(), rules).await
+    }
+}
+
+// === impl SelectorDraft ===
+
+impl SelectorDraft {
+    /// Whether it goes by its conditions.
+    #[must_use]
+    pub const fn is_custom(&self) -> bool {
+        self.selector_type == CUSTOM
+    }
+
+    /// The selector that is stored and synced.
+    #[must_use]
+    pub fn to_selector(&self, id: &str, plugin_name: &str) -> Selector {
+        Selector {
+            plugin_id: Some(self.plugin_id.clone()),
+            plugin_name: plugin_name.to_owned(),
+            match_mode: self.match_mode,
+            selector_type: self.selector_type,
+            logged: self.logged,
+            continued: self.continued,
+            handle: self.handle.clone(),
+            condition_list: Some(self.conditions.iter().map(|(_, c)| c.clone()).collect()),
+            before_condition_list: None,
+            match_restful: self.match_restful,
+            id: id.to_owned(),
+            name: Some(self.name.clone()),
+            enabled: self.enabled,
+            sort: Some(self.sort),
+            namespace_id: Some(self.namespace_id.clone()),
+        }
+    }
+
+    /// The conditions to store. Of the ids that were sent only those in `own` are kept: another
+    /// selector's condition is not taken over.
+    #[must_use]
+    pub fn new_conditions(&self, own: &[String]) -> Vec<NewCondition> {
+        keep_ids(&self.conditions, own)
+    }
+}
+
+/// Which selectors a search is for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SelectorCondition {
+    /// Text in the name; what follows a `!` must not be in it.
+    #[serde(deserialize_with = "lenient::opt_string")]
+    pub keyword: Option<String>,
+    /// Whether they are enabled.
+    #[serde(deserialize_with = "lenient::opt_bool")]
+    pub switch_status: Option<bool>,
+    /// Ids of their plugins; none means any.
+    pub plugin: Option<Vec<String>>,
+    /// Their namespace.
+    #[serde(deserialize_with = "lenient::opt_string")]
+    pub namespace_id: Option<String>,
+}
+
+impl RequestBody for SearchRequest<SelectorCondition> {
+    async fn check(&self, _state: &AppState, rules: &mut Violations) -> ApiResult<()> {
+        self.rules(rules);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,18 @@
 //! Selectors in answers.
 
+use longmen_core::model::SelectorType;
+use longmen_db::Tx;
+use longmen_db::repository::binding::{self, Bound};
+use longmen_db::repository::selector::{self, SelectorRow};
+use longmen_db::repository::upstream;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::api::condition::ConditionResponse;
+use crate::api::condition::{ConditionResponse, Owner};
 use crate::api::discovery_upstream::response::{
     DiscoveryHandlerResponse, DiscoveryResponse, UpstreamResponse,
 };
+use crate::error::ApiResult;
 
 /// A selector in an answer; lists leave conditions and upstreams null.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -57,4 +63,63 @@ pub struct SelectorResponse {
     pub selector_rules: Option<()>,
     /// The namespace it belongs to.
     pub namespace_id: String,
+}
+
+impl SelectorResponse {
+    /// A row of a list.
+    #[must_use]
+    pub fn listed(tx: &Tx, row: SelectorRow) -> Self {
+        let SelectorRow { selector, created_ms, updated_ms } = row;
+        Self {
+            match_mode_name: selector.mode().name(),
+            type_name: match selector.kind() {
+                SelectorType::Full => "full",
+                SelectorType::Custom => "custom",
+                SelectorType::Other => "",
+            },
+            id: selector.id,
+            plugin_id: selector.plugin_id.unwrap_or_default(),
+            name: selector.name.unwrap_or_default(),
+            match_mode: selector.match_mode,
+            selector_type: selector.selector_type,
+            sort: selector.sort.unwrap_or_default(),
+            enabled: selector.enabled,
+            logged: selector.logged,
+            continued: selector.continued,
+            match_restful: selector.match_restful,
+            handle: selector.handle,
+            selector_conditions: None,
+            date_created: tx.date_text(created_ms),
+            date_updated: tx.date_text(updated_ms),
+            discovery_handler: None,
+            discovery: None,
+            discovery_upstreams: None,
+            selector_rules: None,
+            namespace_id: selector.namespace_id.unwrap_or_default(),
+        }
+    }
+
+    /// One selector with its conditions and, if it is bound, its upstreams.
+    ///
+    /// # Errors
+    /// Failures of the store.
+    pub async fn detailed(tx: &mut Tx, row: SelectorRow) -> ApiResult<Self> {
+        let id = row.selector.id.clone();
+        let conditions = selector::conditions(tx, &id).await?;
+        let mut answer = Self::listed(tx, row);
+        answer.selector_conditions = Some(
+            conditions
+                .into_iter()
+                .map(|row| ConditionResponse::new(tx, Owner::Selector, row))
+                .collect(),
+        );
+        if let Some(binding) = binding::find_of(tx, Bound::Selector(&id)).await? {
+            let upstreams = upstream::of_handler(tx, &binding.handler.id).await?;
+            answer.discovery_handler = Some(binding.handler.into());
+            answer.discovery = Some(binding.discovery.into());
+            answer.discovery_upstreams =
+                Some(upstreams.into_iter().map(UpstreamResponse::from).collect());
+        }
+        Ok(answer)
+    }
 }
