@@ -13,22 +13,22 @@ use crate::permission::SUPER_USER;
 use crate::state::AppState;
 
 /// The text of a selector that is not there.
-pub const MISSING_SELECTOR: &str = "selector is not existed";
+pub(crate) const MISSING_SELECTOR: &str = "selector is not existed";
 /// The text of a rule that is not there.
-pub const MISSING_RULE: &str = "rule is not existed";
+pub(crate) const MISSING_RULE: &str = "rule is not existed";
 /// The text of a namespace that is not there.
-pub const MISSING_NAMESPACE: &str = "namespaceId is not existed";
+pub(crate) const MISSING_NAMESPACE: &str = "namespaceId is not existed";
 
 /// The refusal of an object that a path or query names; `place` begins with the name of the
 /// reference's handler.
 #[must_use]
-pub fn missing(place: &str, text: &str) -> ApiError {
+pub(crate) fn missing(place: &str, text: &str) -> ApiError {
     ApiError::refused(format!("{place}: {text}"))
 }
 
 /// A text that is there and not blank.
 #[must_use]
-pub fn filled(text: Option<&str>) -> Option<&str> {
+pub(crate) fn filled(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.trim().is_empty())
 }
 
@@ -36,7 +36,7 @@ pub fn filled(text: Option<&str>) -> Option<&str> {
 ///
 /// # Errors
 /// Failures of the store.
-pub async fn namespace_exists(
+pub(crate) async fn namespace_exists(
     tx: &mut Tx,
     namespace_id: Option<&str>,
     rules: &mut Violations,
@@ -51,14 +51,14 @@ pub async fn namespace_exists(
 ///
 /// # Errors
 /// [`ApiError::Token`] without a caller.
-pub fn granted_to(context: &Context) -> ApiResult<Option<String>> {
+pub(crate) fn granted_to(context: &Context) -> ApiResult<Option<String>> {
     let caller = context.caller()?;
     Ok((caller.name != SUPER_USER).then(|| caller.user_id.clone()))
 }
 
 /// The ids without repetitions, in their order.
 #[must_use]
-pub fn distinct(ids: Vec<String>) -> Vec<String> {
+pub(crate) fn distinct(ids: Vec<String>) -> Vec<String> {
     let mut seen = HashSet::with_capacity(ids.len());
     ids.into_iter().filter(|id| seen.insert(id.clone())).collect()
 }
@@ -67,7 +67,7 @@ pub fn distinct(ids: Vec<String>) -> Vec<String> {
 ///
 /// # Errors
 /// A refusal that names the first such id. It is ours: the reference fails inside.
-pub fn absent(ids: &[String], is_there: impl Fn(&str) -> bool, what: &str) -> ApiResult<()> {
+pub(crate) fn absent(ids: &[String], is_there: impl Fn(&str) -> bool, what: &str) -> ApiResult<()> {
     let Some(unknown) = ids.iter().find(|id| !is_there(id)) else { return Ok(()) };
     Err(ApiError::refused(format!("ids: {unknown} is not there, expected ids of {what}")))
 }
@@ -76,19 +76,19 @@ pub fn absent(ids: &[String], is_there: impl Fn(&str) -> bool, what: &str) -> Ap
 ///
 /// A list without ids passes here; what it means is the resource's to say.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct BatchDelete {
+#[serde(rename_all = "camelCase")]
+pub(crate) struct BatchDelete {
     /// Ids of the objects.
     pub ids: Option<Vec<String>>,
     /// Their namespace; objects of another one stay.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub namespace_id: Option<String>,
 }
 
 impl BatchDelete {
     /// The ids without repetitions.
     #[must_use]
-    pub fn ids(&self) -> Vec<String> {
+    pub(crate) fn ids(&self) -> Vec<String> {
         distinct(self.ids.clone().unwrap_or_default())
     }
 }

@@ -2,8 +2,8 @@
 
 use longmen_core::condition::{Compiler, validate};
 use longmen_core::model::Condition;
-use longmen_db::repository::{ConditionRow, NewCondition};
 use longmen_db::Tx;
+use longmen_db::repository::{ConditionRow, NewCondition};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -13,29 +13,29 @@ use crate::state::AppState;
 
 /// One condition in a request.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ConditionRequest {
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ConditionRequest {
     /// Kept when given, so that an edit does not give the condition a new identity.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub id: Option<String>,
     /// What is looked at: `uri`, `header`, `query`, …
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub param_type: Option<String>,
     /// How it is compared: `=`, `match`, `startsWith`, …
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub operator: Option<String>,
     /// Name of the header, parameter or cookie; `/` for the others.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub param_name: Option<String>,
     /// What the value is compared with; stored trimmed.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub param_value: Option<String>,
 }
 
 impl ConditionRequest {
     /// The condition as it was sent: nothing trimmed, absent texts empty. Checks run on this form.
     #[must_use]
-    pub fn as_sent(&self) -> Condition {
+    pub(crate) fn as_sent(&self) -> Condition {
         Condition {
             param_type: self.param_type.clone().unwrap_or_default(),
             operator: self.operator.clone().unwrap_or_default(),
@@ -49,7 +49,7 @@ impl ConditionRequest {
     /// Source: ShenYu 2.7.1 trims on save, after its checks; a rule condition without a value is
     /// synced with `""`.
     #[must_use]
-    pub fn to_condition(&self) -> Condition {
+    pub(crate) fn to_condition(&self) -> Condition {
         Condition {
             param_name: Some(self.param_name.clone().unwrap_or_default()),
             param_value: Some(self.param_value.as_deref().unwrap_or_default().trim().to_owned()),
@@ -61,7 +61,7 @@ impl ConditionRequest {
 /// One condition in an answer.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ConditionResponse {
+pub(crate) struct ConditionResponse {
     /// Identity of the condition.
     pub id: String,
     /// The selector it belongs to; absent on rules.
@@ -90,7 +90,7 @@ pub struct ConditionResponse {
 
 /// Whose conditions an answer shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner {
+pub(crate) enum Owner {
     /// A selector's.
     Selector,
     /// A rule's.
@@ -100,7 +100,7 @@ pub enum Owner {
 impl ConditionResponse {
     /// A stored condition.
     #[must_use]
-    pub fn new(tx: &Tx, owner: Owner, row: ConditionRow) -> Self {
+    pub(crate) fn new(tx: &Tx, owner: Owner, row: ConditionRow) -> Self {
         let (selector_id, rule_id) = match owner {
             Owner::Selector => (Some(row.owner_id), None),
             Owner::Rule => (None, Some(row.owner_id)),
@@ -126,7 +126,7 @@ impl ConditionResponse {
 ///
 /// # Errors
 /// The text of the first fault.
-pub fn check_usable(state: &AppState, conditions: &[ConditionRequest]) -> ApiResult<()> {
+pub(crate) fn check_usable(state: &AppState, conditions: &[ConditionRequest]) -> ApiResult<()> {
     let sent: Vec<Condition> = conditions.iter().map(ConditionRequest::as_sent).collect();
     let mut compiler = Compiler::new(state.config().time_zone.clone());
     let Some(fault) = validate(&mut compiler, &sent).into_iter().next() else { return Ok(()) };
@@ -136,7 +136,10 @@ pub fn check_usable(state: &AppState, conditions: &[ConditionRequest]) -> ApiRes
 
 /// The conditions to store: of the ids that were sent only those in `own` are kept, each once.
 #[must_use]
-pub fn keep_ids(conditions: &[(Option<String>, Condition)], own: &[String]) -> Vec<NewCondition> {
+pub(crate) fn keep_ids(
+    conditions: &[(Option<String>, Condition)],
+    own: &[String],
+) -> Vec<NewCondition> {
     let mut free: Vec<&String> = own.iter().collect();
     let mut keep = |id: &Option<String>| {
         let at = free.iter().position(|own| Some(*own) == id.as_ref())?;

@@ -13,14 +13,14 @@ use crate::reply::Reply;
 use crate::router::Routes;
 
 /// The types of discovery, as the reference lists them.
-pub const DISCOVERY_TYPES: [&str; 5] = ["local", "zookeeper", "nacos", "etcd", "eureka"];
+pub(crate) const DISCOVERY_TYPES: [&str; 5] = ["local", "zookeeper", "nacos", "etcd", "eureka"];
 
 /// The type whose upstreams are stored rows.
-pub const LOCAL: &str = "local";
+pub(crate) const LOCAL: &str = "local";
 
 /// The routes of discoveries.
 #[must_use]
-pub fn routes() -> Routes {
+pub(crate) fn routes() -> Routes {
     Routes::new("discovery")
         .get("/discovery/typeEnums", Authenticated, "Lists the types of discovery", type_enums)
         .get("/discovery", Authenticated, "Shows the discovery of a plugin on a level", find)

@@ -7,8 +7,8 @@
 mod write;
 
 pub(crate) mod address;
-pub mod request;
-pub mod response;
+pub(crate) mod request;
+pub(crate) mod response;
 
 use crate::permission::Permission::{self, AnyOf};
 use crate::router::Routes;
@@ -17,7 +17,7 @@ const EDIT: Permission = AnyOf(&["system:plugin:edit"]);
 
 /// The routes of upstreams.
 #[must_use]
-pub fn routes() -> Routes {
+pub(crate) fn routes() -> Routes {
     Routes::new("discovery-upstream")
         .post("/discovery-upstream", EDIT, "Creates or changes an upstream", write::save)
         .post("/discovery-upstream/batch", EDIT, "Creates or changes upstreams", write::save_all)

@@ -5,7 +5,7 @@ use crate::state::AppState;
 
 /// Whose handle it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HandleScope {
+pub(crate) enum HandleScope {
     /// Of a selector.
     Selector,
     /// Of a rule.
@@ -23,7 +23,7 @@ const SHOWN: usize = 64;
 /// # Errors
 /// A refusal that names the field, the value and what was expected. It is ours: the reference
 /// stores any text, and its gateways then fail on the requests that match.
-pub fn validate_handle(
+pub(crate) fn validate_handle(
     _state: &AppState,
     plugin_name: &str,
     scope: HandleScope,

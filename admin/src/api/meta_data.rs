@@ -6,8 +6,8 @@
 
 mod write;
 
-pub mod request;
-pub mod response;
+pub(crate) mod request;
+pub(crate) mod response;
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ const LIST: Permission = AnyOf(&["system:meta:list"]);
 
 /// The routes of metadata.
 #[must_use]
-pub fn routes() -> Routes {
+pub(crate) fn routes() -> Routes {
     Routes::new("meta-data")
         .get("/meta-data/queryList", LIST, "Lists metadata of a namespace", list)
         .get("/meta-data/findAll", LIST, "Lists metadata of all namespaces", find_all)

@@ -8,8 +8,8 @@ mod bind;
 mod port;
 mod read;
 
-pub mod request;
-pub mod response;
+pub(crate) mod request;
+pub(crate) mod response;
 
 use crate::permission::Permission::{self, AnyOf, Authenticated};
 use crate::router::Routes;
@@ -18,7 +18,7 @@ const EDIT: Permission = AnyOf(&["system:plugin:edit"]);
 
 /// The routes of bindings and raw ports.
 #[must_use]
-pub fn routes() -> Routes {
+pub(crate) fn routes() -> Routes {
     Routes::new("proxy-selector")
         .get("/proxy-selector", Authenticated, "Lists raw ports of a namespace", read::list)
         .post("/proxy-selector/binding", EDIT, "Binds a selector to upstreams", bind::bind)

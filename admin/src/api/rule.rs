@@ -6,8 +6,8 @@
 
 mod write;
 
-pub mod request;
-pub mod response;
+pub(crate) mod request;
+pub(crate) mod response;
 
 use longmen_db::{Keyword, Page, repository};
 
@@ -25,7 +25,7 @@ use crate::router::Routes;
 
 /// The routes of rules.
 #[must_use]
-pub fn routes() -> Routes {
+pub(crate) fn routes() -> Routes {
     Routes::new("rule")
         .get("/rule", Authenticated, "Lists rules", list)
         .get("/rule/{id}", Authenticated, "Shows a rule", detail)

@@ -11,14 +11,14 @@ use crate::page::PageQuery;
 const NAVIGATE_PAGES: i64 = 8;
 
 /// Which page of which rows is wanted.
-#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct SearchRequest<C> {
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", bound(deserialize = "C: Deserialize<'de>"))]
+pub(crate) struct SearchRequest<C> {
     /// The page, from 1.
-    #[serde(deserialize_with = "lenient::opt_i32")]
+    #[serde(default, deserialize_with = "lenient::opt_i32")]
     pub page_num: Option<i32>,
     /// Rows of a page, from 1 to 1000.
-    #[serde(deserialize_with = "lenient::opt_i32")]
+    #[serde(default, deserialize_with = "lenient::opt_i32")]
     pub page_size: Option<i32>,
     /// Which rows; members that are absent do not narrow.
     pub condition: Option<C>,
@@ -28,7 +28,7 @@ impl<C> SearchRequest<C> {
     /// The field rules.
     ///
     /// Source: ShenYu 2.7.1, rules of its paged search.
-    pub fn rules(&self, rules: &mut Violations) {
+    pub(crate) fn rules(&self, rules: &mut Violations) {
         rules.not_null("pageNum", self.page_num.as_ref());
         rules.min("pageNum", self.page_num, 1);
         rules.not_null("pageSize", self.page_size.as_ref());
@@ -43,7 +43,7 @@ impl<C> SearchRequest<C> {
 
     /// The page that is wanted.
     #[must_use]
-    pub fn page(&self) -> PageQuery {
+    pub(crate) fn page(&self) -> PageQuery {
         PageQuery::new(self.page_num, self.page_size)
     }
 }
@@ -51,7 +51,7 @@ impl<C> SearchRequest<C> {
 /// A page with everything a navigation bar needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct SearchPage<T> {
+pub(crate) struct SearchPage<T> {
     /// Rows of the whole list.
     total: i64,
     /// The rows.

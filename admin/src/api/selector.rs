@@ -6,15 +6,15 @@
 
 mod write;
 
-pub mod request;
-pub mod response;
+pub(crate) mod request;
+pub(crate) mod response;
 
 use longmen_db::{Keyword, Page, repository};
 
 use self::request::SelectorCondition;
 use self::response::SelectorResponse;
-use crate::api::search::{SearchPage, SearchRequest};
 use crate::api::common::{MISSING_SELECTOR, granted_to, missing};
+use crate::api::search::{SearchPage, SearchRequest};
 use crate::context::Context;
 use crate::error::ApiResult;
 use crate::extract::{Body, FromQuery, JavaType, Path, Query, QueryArgs, Violations};
@@ -25,7 +25,7 @@ use crate::router::Routes;
 
 /// The routes of selectors.
 #[must_use]
-pub fn routes() -> Routes {
+pub(crate) fn routes() -> Routes {
     Routes::new("selector")
         .get("/selector", Authenticated, "Lists selectors", list)
         .get("/selector/{id}", Authenticated, "Shows a selector", detail)
@@ -133,10 +133,7 @@ async fn find_page(
     Ok(page.map(|row| SelectorResponse::listed(&tx, row)))
 }
 
-async fn detail(
-    context: Context,
-    Path(id): Path<String>,
-) -> ApiResult<Reply<SelectorResponse>> {
+async fn detail(context: Context, Path(id): Path<String>) -> ApiResult<Reply<SelectorResponse>> {
     let mut tx = context.read().await?;
     let Some(row) = repository::selector::find(&mut tx, &id).await? else {
         return Err(missing("detailSelector.id", MISSING_SELECTOR));

@@ -1,7 +1,7 @@
 //! Bodies and rules of upstream writes.
 
-use longmen_db::repository::{self, upstream::NewUpstream};
 use longmen_db::Tx;
+use longmen_db::repository::{self, upstream::NewUpstream};
 use serde::Deserialize;
 use utoipa::{PartialSchema, ToSchema};
 
@@ -13,31 +13,31 @@ use crate::state::AppState;
 
 /// An upstream to create or change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct UpstreamRequest {
+#[serde(rename_all = "camelCase")]
+pub(crate) struct UpstreamRequest {
     /// The upstream to change; absent for a new one.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub id: Option<String>,
     /// The discovery handler it belongs to.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub discovery_handler_id: Option<String>,
     /// The namespace it belongs to.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub namespace_id: Option<String>,
     /// Scheme with separator, such as `http://`; absent means the plugin's default.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub protocol: Option<String>,
     /// `host:port`.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub url: Option<String>,
     /// 0 = usable, 1 = down.
-    #[serde(deserialize_with = "lenient::opt_i32")]
+    #[serde(default, deserialize_with = "lenient::opt_i32")]
     pub status: Option<i32>,
     /// Share of the traffic.
-    #[serde(deserialize_with = "lenient::opt_i32")]
+    #[serde(default, deserialize_with = "lenient::opt_i32")]
     pub weight: Option<i32>,
     /// Further settings, JSON text.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub props: Option<String>,
 }
 
@@ -45,7 +45,7 @@ impl UpstreamRequest {
     /// The field rules that need no look into the store.
     ///
     /// Source: ShenYu 2.7.1, rules of the upstream body.
-    pub fn rules(&self, rules: &mut Violations) {
+    pub(crate) fn rules(&self, rules: &mut Violations) {
         let handler = self.discovery_handler_id.as_deref();
         rules.not_blank_text("discoveryHandlerId", handler, "discoveryHandlerId can't be null");
         rules.not_blank("namespaceId", self.namespace_id.as_deref());
@@ -57,7 +57,7 @@ impl UpstreamRequest {
 
     /// The upstream that the body names, if it names one.
     #[must_use]
-    pub fn id(&self) -> Option<&str> {
+    pub(crate) fn id(&self) -> Option<&str> {
         filled(self.id.as_deref())
     }
 
@@ -65,7 +65,7 @@ impl UpstreamRequest {
     ///
     /// # Errors
     /// Field, value and expectation.
-    pub fn usable(&self) -> Result<(), String> {
+    pub(crate) fn usable(&self) -> Result<(), String> {
         check_upstream(
             self.url.as_deref().unwrap_or_default(),
             self.status.unwrap_or_default(),
@@ -76,7 +76,7 @@ impl UpstreamRequest {
 
     /// The upstream that is stored.
     #[must_use]
-    pub fn to_new(&self) -> NewUpstream {
+    pub(crate) fn to_new(&self) -> NewUpstream {
         NewUpstream {
             namespace_id: self.namespace_id.clone().unwrap_or_default(),
             protocol: self.protocol.clone(),
@@ -124,14 +124,14 @@ impl RequestBody for UpstreamRequest {
 /// A list of upstreams. Its elements are checked by the handler: their rules count as rules on a
 /// parameter, which come after the permission.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UpstreamRequests(pub Vec<UpstreamRequest>);
+pub(crate) struct UpstreamRequests(pub Vec<UpstreamRequest>);
 
 impl UpstreamRequests {
     /// Notes the violated rules of each element; `parameter` is the reference's name of the list.
     ///
     /// # Errors
     /// Failures of the store.
-    pub async fn check(
+    pub(crate) async fn check(
         &self,
         tx: &mut Tx,
         parameter: &str,

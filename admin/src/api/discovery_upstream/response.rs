@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 /// An upstream in an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct UpstreamResponse {
+pub(crate) struct UpstreamResponse {
     /// Row id; changes on every edit of the list.
     pub id: String,
     /// The discovery handler it belongs to.
@@ -29,7 +29,7 @@ pub struct UpstreamResponse {
 /// A discovery in an answer: where upstreams come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct DiscoveryResponse {
+pub(crate) struct DiscoveryResponse {
     /// Its id.
     pub id: String,
     /// Its name.
@@ -55,7 +55,7 @@ pub struct DiscoveryResponse {
 /// A discovery handler in an answer: how one selector uses a discovery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct DiscoveryHandlerResponse {
+pub(crate) struct DiscoveryHandlerResponse {
     /// Its id.
     pub id: String,
     /// The discovery.

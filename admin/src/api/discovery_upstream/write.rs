@@ -25,10 +25,7 @@ pub(super) async fn save(
 }
 
 /// Adds or changes each upstream of a list; all or none.
-pub(super) async fn save_all(
-    context: Context,
-    list: UpstreamRequests,
-) -> ApiResult<Reply<NoData>> {
+pub(super) async fn save_all(context: Context, list: UpstreamRequests) -> ApiResult<Reply<NoData>> {
     let mut rules = Violations::new();
     let mut tx = context.read().await?;
     list.check(&mut tx, "discoveryUpstreamDTOList", &mut rules).await?;

@@ -12,43 +12,43 @@ use crate::state::AppState;
 
 /// Metadata to create, or the new state of one.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct MetaDataRequest {
+#[serde(rename_all = "camelCase")]
+pub(crate) struct MetaDataRequest {
     /// The metadata to change; absent or blank for new ones.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub id: Option<String>,
     /// Name of the application.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub app_name: Option<String>,
     /// Context path; travels with the change, but is not stored.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub context_path: Option<String>,
     /// The path, unique in its namespace.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub path: Option<String>,
     /// What the path does.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub path_desc: Option<String>,
     /// Protocol: `http`, `dubbo`, `grpc`, …
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub rpc_type: Option<String>,
     /// Service (interface) name.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub service_name: Option<String>,
     /// Method name.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub method_name: Option<String>,
     /// Parameter types, comma-joined.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub parameter_types: Option<String>,
     /// Protocol settings, JSON text.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub rpc_ext: Option<String>,
     /// Whether it is looked up; only read when it is created.
-    #[serde(deserialize_with = "lenient::opt_bool")]
+    #[serde(default, deserialize_with = "lenient::opt_bool")]
     pub enabled: Option<bool>,
     /// The namespace it belongs to.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub namespace_id: Option<String>,
 }
 
@@ -56,7 +56,7 @@ impl MetaDataRequest {
     /// The field rules that need no look into the store.
     ///
     /// Source: ShenYu 2.7.1, rules of the metadata body.
-    pub fn rules(&self, rules: &mut Violations) {
+    pub(crate) fn rules(&self, rules: &mut Violations) {
         rules.not_blank("appName", self.app_name.as_deref());
         rules.not_blank("path", self.path.as_deref());
         rules.not_blank("rpcType", self.rpc_type.as_deref());
@@ -68,19 +68,19 @@ impl MetaDataRequest {
 
     /// The metadata that the body names, if it names one.
     #[must_use]
-    pub fn id(&self) -> Option<&str> {
+    pub(crate) fn id(&self) -> Option<&str> {
         filled(self.id.as_deref())
     }
 
     /// The description, empty when absent.
     #[must_use]
-    pub fn description(&self) -> &str {
+    pub(crate) fn description(&self) -> &str {
         self.path_desc.as_deref().unwrap_or_default()
     }
 
     /// The metadata that is stored and synced.
     #[must_use]
-    pub fn to_meta_data(&self, id: &str, enabled: bool) -> MetaData {
+    pub(crate) fn to_meta_data(&self, id: &str, enabled: bool) -> MetaData {
         MetaData {
             id: id.to_owned(),
             app_name: self.app_name.clone(),

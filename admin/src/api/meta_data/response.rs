@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 /// Metadata in an answer. All members are null where none has the id that was asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct MetaDataResponse {
+pub(crate) struct MetaDataResponse {
     /// Name of the application.
     pub app_name: Option<String>,
     /// The path.
@@ -40,7 +40,7 @@ pub struct MetaDataResponse {
 impl MetaDataResponse {
     /// Stored metadata.
     #[must_use]
-    pub fn new(tx: &Tx, row: MetaDataRow) -> Self {
+    pub(crate) fn new(tx: &Tx, row: MetaDataRow) -> Self {
         let MetaDataRow { meta_data, path_desc, created_ms, updated_ms } = row;
         Self {
             app_name: meta_data.app_name,

@@ -14,83 +14,83 @@ use crate::state::AppState;
 
 /// A binding of a selector to upstreams, or a raw port with its upstreams.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ProxySelectorRequest {
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ProxySelectorRequest {
     /// The proxy selector to change.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub id: Option<String>,
     /// The selector to bind.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub selector_id: Option<String>,
     /// Name; the key of a raw port on a gateway.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub name: Option<String>,
     /// The plugin.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub plugin_name: Option<String>,
     /// The port that gateways open, for raw ports.
-    #[serde(deserialize_with = "lenient::opt_i32")]
+    #[serde(default, deserialize_with = "lenient::opt_i32")]
     pub forward_port: Option<i32>,
     /// `tcp` for raw ports; consoles send the plugin's name when binding.
-    #[serde(rename = "type", deserialize_with = "lenient::opt_string")]
+    #[serde(rename = "type", default, deserialize_with = "lenient::opt_string")]
     pub proxy_type: Option<String>,
     /// Settings, JSON text.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub props: Option<String>,
     /// Where a registry keeps the instances.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub listener_node: Option<String>,
     /// How a registry's members map to upstream members, JSON text.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub handler: Option<String>,
     /// The discovery to use or to create.
     pub discovery: Option<DiscoveryPart>,
     /// The upstreams, for discovery of type `local`.
     pub discovery_upstreams: Option<Vec<UpstreamPart>>,
     /// The namespace it belongs to.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub namespace_id: Option<String>,
 }
 
 /// The discovery of a [`ProxySelectorRequest`].
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct DiscoveryPart {
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DiscoveryPart {
     /// A discovery that exists.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub id: Option<String>,
     /// `local`, `zookeeper`, `nacos`, `etcd` or `eureka`.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub discovery_type: Option<String>,
     /// Addresses of the registry.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub server_list: Option<String>,
     /// Settings of the registry, JSON text.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub props: Option<String>,
 }
 
 /// An upstream of a [`ProxySelectorRequest`].
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct UpstreamPart {
+#[serde(rename_all = "camelCase")]
+pub(crate) struct UpstreamPart {
     /// Scheme with separator, such as `http://`.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub protocol: Option<String>,
     /// `host:port`.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub url: Option<String>,
     /// 0 = usable, 1 = down; absent means usable.
-    #[serde(deserialize_with = "lenient::opt_i32")]
+    #[serde(default, deserialize_with = "lenient::opt_i32")]
     pub status: Option<i32>,
     /// Share of the traffic; absent means none.
-    #[serde(deserialize_with = "lenient::opt_i32")]
+    #[serde(default, deserialize_with = "lenient::opt_i32")]
     pub weight: Option<i32>,
     /// Further settings, JSON text; absent means `{}`.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub props: Option<String>,
     /// When it started, epoch milliseconds as text; read when a raw port is changed.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub startup_time: Option<String>,
 }
 
@@ -99,7 +99,7 @@ impl ProxySelectorRequest {
     ///
     /// Source: ShenYu 2.7.1, rules of the proxy selector body; those on nested members are not
     /// checked there.
-    pub fn rules(&self, rules: &mut Violations) {
+    pub(crate) fn rules(&self, rules: &mut Violations) {
         rules.not_blank("name", self.name.as_deref());
         rules.not_blank("pluginName", self.plugin_name.as_deref());
         rules.not_blank("type", self.proxy_type.as_deref());
@@ -111,7 +111,7 @@ impl ProxySelectorRequest {
     ///
     /// # Errors
     /// Position, field, value and expectation of the first fault.
-    pub fn usable(&self) -> Result<(), String> {
+    pub(crate) fn usable(&self) -> Result<(), String> {
         for (index, part) in self.discovery_upstreams.iter().flatten().enumerate() {
             check_upstream(
                 part.url.as_deref().unwrap_or_default(),
@@ -126,13 +126,13 @@ impl ProxySelectorRequest {
 
     /// The type of the discovery.
     #[must_use]
-    pub fn discovery_type(&self) -> Option<&str> {
+    pub(crate) fn discovery_type(&self) -> Option<&str> {
         self.discovery.as_ref()?.discovery_type.as_deref()
     }
 
     /// The upstreams that are stored; they start now.
     #[must_use]
-    pub fn new_upstreams(&self) -> Vec<NewUpstream> {
+    pub(crate) fn new_upstreams(&self) -> Vec<NewUpstream> {
         let namespace_id = self.namespace_id.as_deref().unwrap_or_default();
         let parts = self.discovery_upstreams.iter().flatten();
         parts.map(|part| part.to_new(namespace_id, None)).collect()
@@ -140,12 +140,13 @@ impl ProxySelectorRequest {
 
     /// The upstreams that are stored, started when the request says.
     #[must_use]
-    pub fn started_upstreams(&self) -> Vec<NewUpstream> {
+    pub(crate) fn started_upstreams(&self) -> Vec<NewUpstream> {
         let namespace_id = self.namespace_id.as_deref().unwrap_or_default();
         let parts = self.discovery_upstreams.iter().flatten();
         parts
             .map(|part| {
-                let started = part.startup_time.as_deref().and_then(|text| text.trim().parse().ok());
+                let started =
+                    part.startup_time.as_deref().and_then(|text| text.trim().parse().ok());
                 part.to_new(namespace_id, started)
             })
             .collect()
@@ -155,7 +156,7 @@ impl ProxySelectorRequest {
     ///
     /// # Errors
     /// A port that is none, or settings that are no object of texts; both refusals are ours.
-    pub fn new_port(&self, plugin_name: &str) -> Result<NewProxySelector, String> {
+    pub(crate) fn new_port(&self, plugin_name: &str) -> Result<NewProxySelector, String> {
         let Some(port) = self.forward_port.filter(|port| (1..=65_535).contains(port)) else {
             let sent = self.forward_port.map_or_else(|| "null".to_owned(), |port| port.to_string());
             return Err(format!("forwardPort: {sent} is no port, expected one from 1 to 65535"));

@@ -14,7 +14,7 @@ use crate::api::discovery_upstream::response::UpstreamResponse;
 /// A raw port with its discovery and upstreams.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ProxySelectorResponse {
+pub(crate) struct ProxySelectorResponse {
     /// Its id.
     pub id: String,
     /// Its name.
@@ -47,7 +47,7 @@ pub struct ProxySelectorResponse {
 /// A discovery as raw ports show it: other member names than elsewhere.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ProxyDiscoveryResponse {
+pub(crate) struct ProxyDiscoveryResponse {
     /// Its id.
     pub id: String,
     /// `0` = of one selector, `1` = of a plugin, `2` = of all.
@@ -74,7 +74,7 @@ pub struct ProxyDiscoveryResponse {
 impl ProxySelectorResponse {
     /// A raw port with what it is bound to; dates are shown in `zone`.
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         zone: &TimeZone,
         row: ProxySelectorRow,
         bound: Option<(BindingRow, Vec<UpstreamRow>)>,
@@ -126,7 +126,7 @@ impl From<DiscoveryRow> for ProxyDiscoveryResponse {
 /// A time as `2024-06-22T20:25:14.359+08:00`.
 fn iso_text(at_ms: i64, zone: &TimeZone) -> String {
     let at = Timestamp::from_millisecond(at_ms).unwrap_or(Timestamp::UNIX_EPOCH);
-    at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
+    at.to_zoned_datetime(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
 }
 
 #[cfg(test)]

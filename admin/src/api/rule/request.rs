@@ -14,45 +14,45 @@ use crate::state::AppState;
 
 /// A rule to create, or the new state of one.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct RuleRequest {
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RuleRequest {
     /// The rule to change; one that exists makes a create an update.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub id: Option<String>,
     /// The selector it belongs to.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub selector_id: Option<String>,
     /// 0 = all conditions, 1 = any.
-    #[serde(deserialize_with = "lenient::opt_i32")]
+    #[serde(default, deserialize_with = "lenient::opt_i32")]
     pub match_mode: Option<i32>,
     /// Its name; need not be unique.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub name: Option<String>,
     /// Whether it takes part in matching.
-    #[serde(deserialize_with = "lenient::opt_bool")]
+    #[serde(default, deserialize_with = "lenient::opt_bool")]
     pub enabled: Option<bool>,
     /// Whether a match is logged; the reference spells it so.
-    #[serde(rename = "loged", deserialize_with = "lenient::opt_bool")]
+    #[serde(rename = "loged", default, deserialize_with = "lenient::opt_bool")]
     pub logged: Option<bool>,
     /// Precedence, ascending.
-    #[serde(deserialize_with = "lenient::opt_i32")]
+    #[serde(default, deserialize_with = "lenient::opt_i32")]
     pub sort: Option<i32>,
     /// Settings of the plugin, JSON text.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub handle: Option<String>,
     /// The conditions, at least one; all of them are replaced.
     pub rule_conditions: Option<Vec<ConditionRequest>>,
     /// Asks stock gateways not to cache its matches.
-    #[serde(deserialize_with = "lenient::opt_bool")]
+    #[serde(default, deserialize_with = "lenient::opt_bool")]
     pub match_restful: Option<bool>,
     /// The namespace it belongs to.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub namespace_id: Option<String>,
 }
 
 /// A request whose required members are there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RuleDraft {
+pub(crate) struct RuleDraft {
     /// The selector.
     pub selector_id: String,
     /// The namespace.
@@ -79,7 +79,7 @@ impl RuleRequest {
     /// The field rules that need no look into the store.
     ///
     /// Source: ShenYu 2.7.1, rules of the rule body, texts as executed.
-    pub fn rules(&self, rules: &mut Violations) {
+    pub(crate) fn rules(&self, rules: &mut Violations) {
         rules.not_blank("selectorId", self.selector_id.as_deref());
         rules.not_null("matchMode", self.match_mode.as_ref());
         rules.not_blank("name", self.name.as_deref());
@@ -100,7 +100,7 @@ impl RuleRequest {
 
     /// The rule that the body names, if it names one.
     #[must_use]
-    pub fn id(&self) -> Option<&str> {
+    pub(crate) fn id(&self) -> Option<&str> {
         filled(self.id.as_deref())
     }
 
@@ -108,7 +108,7 @@ impl RuleRequest {
     ///
     /// # Errors
     /// A match mode that is none; the refusal is ours.
-    pub fn draft(&self) -> Result<RuleDraft, String> {
+    pub(crate) fn draft(&self) -> Result<RuleDraft, String> {
         let match_mode = self.match_mode.unwrap_or_default();
         if !(0..=1).contains(&match_mode) {
             return Err(format!("matchMode: {match_mode} is none; expected 0 (and) or 1 (or)"));
@@ -149,7 +149,7 @@ impl RequestBody for RuleRequest {
 impl RuleDraft {
     /// The rule that is stored and synced.
     #[must_use]
-    pub fn to_rule(&self, id: &str, plugin_name: &str) -> Rule {
+    pub(crate) fn to_rule(&self, id: &str, plugin_name: &str) -> Rule {
         Rule {
             plugin_name: plugin_name.to_owned(),
             selector_id: self.selector_id.clone(),
@@ -170,25 +170,25 @@ impl RuleDraft {
     /// The conditions to store. Of the ids that were sent only those in `own` are kept: another
     /// rule's condition is not taken over.
     #[must_use]
-    pub fn new_conditions(&self, own: &[String]) -> Vec<NewCondition> {
+    pub(crate) fn new_conditions(&self, own: &[String]) -> Vec<NewCondition> {
         keep_ids(&self.conditions, own)
     }
 }
 
 /// Which rules a search is for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct RuleCondition {
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RuleCondition {
     /// Text in the name; what follows a `!` must not be in it.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub keyword: Option<String>,
     /// Whether they are enabled.
-    #[serde(deserialize_with = "lenient::opt_bool")]
+    #[serde(default, deserialize_with = "lenient::opt_bool")]
     pub switch_status: Option<bool>,
     /// Ids of their selectors; none means any.
     pub selectors: Option<Vec<String>>,
     /// Their namespace.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub namespace_id: Option<String>,
 }
 

@@ -11,7 +11,7 @@ use crate::error::ApiResult;
 /// A rule in an answer; lists leave the conditions null. It does not tell its namespace.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RuleResponse {
+pub(crate) struct RuleResponse {
     /// Its id.
     pub id: String,
     /// The selector it belongs to.
@@ -44,7 +44,7 @@ pub struct RuleResponse {
 impl RuleResponse {
     /// A row of a list.
     #[must_use]
-    pub fn listed(tx: &Tx, row: RuleRow) -> Self {
+    pub(crate) fn listed(tx: &Tx, row: RuleRow) -> Self {
         let RuleRow { rule, created_ms, updated_ms } = row;
         Self {
             match_mode_name: rule.mode().name(),
@@ -67,7 +67,7 @@ impl RuleResponse {
     ///
     /// # Errors
     /// Failures of the store.
-    pub async fn detailed(tx: &mut Tx, row: RuleRow) -> ApiResult<Self> {
+    pub(crate) async fn detailed(tx: &mut Tx, row: RuleRow) -> ApiResult<Self> {
         let conditions = rule::conditions(tx, &row.rule.id).await?;
         let mut answer = Self::listed(tx, row);
         answer.rule_conditions = Some(

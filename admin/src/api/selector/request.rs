@@ -14,51 +14,51 @@ use crate::state::AppState;
 
 /// A selector to create, or the new state of one.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct SelectorRequest {
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SelectorRequest {
     /// The selector to change; one that exists makes a create an update.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub id: Option<String>,
     /// The plugin template it belongs to.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub plugin_id: Option<String>,
     /// Its name; need not be unique.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub name: Option<String>,
     /// 0 = every request, 1 = by conditions.
-    #[serde(rename = "type", deserialize_with = "lenient::opt_i32")]
+    #[serde(rename = "type", default, deserialize_with = "lenient::opt_i32")]
     pub selector_type: Option<i32>,
     /// 0 = all conditions, 1 = any; needed when `type` is 1.
-    #[serde(deserialize_with = "lenient::opt_i32")]
+    #[serde(default, deserialize_with = "lenient::opt_i32")]
     pub match_mode: Option<i32>,
     /// Precedence from 1 to 1000, ascending.
-    #[serde(deserialize_with = "lenient::opt_i32")]
+    #[serde(default, deserialize_with = "lenient::opt_i32")]
     pub sort: Option<i32>,
     /// Whether it takes part in matching.
-    #[serde(deserialize_with = "lenient::opt_bool")]
+    #[serde(default, deserialize_with = "lenient::opt_bool")]
     pub enabled: Option<bool>,
     /// Whether a match is logged; the reference spells it so.
-    #[serde(rename = "loged", deserialize_with = "lenient::opt_bool")]
+    #[serde(rename = "loged", default, deserialize_with = "lenient::opt_bool")]
     pub logged: Option<bool>,
     /// Whether rules are matched after it.
-    #[serde(deserialize_with = "lenient::opt_bool")]
+    #[serde(default, deserialize_with = "lenient::opt_bool")]
     pub continued: Option<bool>,
     /// Asks stock gateways not to cache its matches.
-    #[serde(deserialize_with = "lenient::opt_bool")]
+    #[serde(default, deserialize_with = "lenient::opt_bool")]
     pub match_restful: Option<bool>,
     /// Settings of the plugin, JSON text.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub handle: Option<String>,
     /// The conditions; all of them are replaced. Never null: `[]` for none.
     pub selector_conditions: Option<Vec<ConditionRequest>>,
     /// The namespace it belongs to.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub namespace_id: Option<String>,
 }
 
 /// A request whose required members are there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SelectorDraft {
+pub(crate) struct SelectorDraft {
     /// The plugin template.
     pub plugin_id: String,
     /// The namespace.
@@ -92,7 +92,7 @@ impl SelectorRequest {
     /// The field rules that need no look into the store.
     ///
     /// Source: ShenYu 2.7.1, rules of the selector body, texts as executed.
-    pub fn rules(&self, rules: &mut Violations) {
+    pub(crate) fn rules(&self, rules: &mut Violations) {
         rules.not_blank("pluginId", self.plugin_id.as_deref());
         rules.not_blank("name", self.name.as_deref());
         rules.not_null("type", self.selector_type.as_ref());
@@ -107,7 +107,7 @@ impl SelectorRequest {
 
     /// The selector that the body names, if it names one.
     #[must_use]
-    pub fn id(&self) -> Option<&str> {
+    pub(crate) fn id(&self) -> Option<&str> {
         filled(self.id.as_deref())
     }
 
@@ -116,7 +116,7 @@ impl SelectorRequest {
     /// # Errors
     /// The first text that applies. Those about `type` are the reference's; that `type` is 0 or 1
     /// and that the list is never null is ours (the reference fails inside on a null list).
-    pub fn draft(&self) -> Result<SelectorDraft, String> {
+    pub(crate) fn draft(&self) -> Result<SelectorDraft, String> {
         let selector_type = self.selector_type.unwrap_or_default();
         if !(0..=CUSTOM).contains(&selector_type) {
             return Err(format!("type: {selector_type} is none; expected 0 (full) or 1 (custom)"));
@@ -126,8 +126,10 @@ impl SelectorRequest {
             self.check_custom()?;
         }
         let Some(conditions) = self.selector_conditions.as_deref() else {
-            return Err("selectorConditions: null is no list; expected the conditions, [] for none"
-                .to_owned());
+            return Err(
+                "selectorConditions: null is no list; expected the conditions, [] for none"
+                    .to_owned(),
+            );
         };
         let match_mode = if custom { self.match_mode.unwrap_or_default() } else { 0 };
         if !(0..=1).contains(&match_mode) {
@@ -189,13 +191,13 @@ impl RequestBody for SelectorRequest {
 impl SelectorDraft {
     /// Whether it goes by its conditions.
     #[must_use]
-    pub const fn is_custom(&self) -> bool {
+    pub(crate) const fn is_custom(&self) -> bool {
         self.selector_type == CUSTOM
     }
 
     /// The selector that is stored and synced.
     #[must_use]
-    pub fn to_selector(&self, id: &str, plugin_name: &str) -> Selector {
+    pub(crate) fn to_selector(&self, id: &str, plugin_name: &str) -> Selector {
         Selector {
             plugin_id: Some(self.plugin_id.clone()),
             plugin_name: plugin_name.to_owned(),
@@ -218,25 +220,25 @@ impl SelectorDraft {
     /// The conditions to store. Of the ids that were sent only those in `own` are kept: another
     /// selector's condition is not taken over.
     #[must_use]
-    pub fn new_conditions(&self, own: &[String]) -> Vec<NewCondition> {
+    pub(crate) fn new_conditions(&self, own: &[String]) -> Vec<NewCondition> {
         keep_ids(&self.conditions, own)
     }
 }
 
 /// Which selectors a search is for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct SelectorCondition {
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SelectorCondition {
     /// Text in the name; what follows a `!` must not be in it.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub keyword: Option<String>,
     /// Whether they are enabled.
-    #[serde(deserialize_with = "lenient::opt_bool")]
+    #[serde(default, deserialize_with = "lenient::opt_bool")]
     pub switch_status: Option<bool>,
     /// Ids of their plugins; none means any.
     pub plugin: Option<Vec<String>>,
     /// Their namespace.
-    #[serde(deserialize_with = "lenient::opt_string")]
+    #[serde(default, deserialize_with = "lenient::opt_string")]
     pub namespace_id: Option<String>,
 }
 

@@ -17,7 +17,7 @@ use crate::error::ApiResult;
 /// A selector in an answer; lists leave conditions and upstreams null.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct SelectorResponse {
+pub(crate) struct SelectorResponse {
     /// Its id.
     pub id: String,
     /// The plugin template it belongs to.
@@ -68,7 +68,7 @@ pub struct SelectorResponse {
 impl SelectorResponse {
     /// A row of a list.
     #[must_use]
-    pub fn listed(tx: &Tx, row: SelectorRow) -> Self {
+    pub(crate) fn listed(tx: &Tx, row: SelectorRow) -> Self {
         let SelectorRow { selector, created_ms, updated_ms } = row;
         Self {
             match_mode_name: selector.mode().name(),
@@ -103,7 +103,7 @@ impl SelectorResponse {
     ///
     /// # Errors
     /// Failures of the store.
-    pub async fn detailed(tx: &mut Tx, row: SelectorRow) -> ApiResult<Self> {
+    pub(crate) async fn detailed(tx: &mut Tx, row: SelectorRow) -> ApiResult<Self> {
         let id = row.selector.id.clone();
         let conditions = selector::conditions(tx, &id).await?;
         let mut answer = Self::listed(tx, row);

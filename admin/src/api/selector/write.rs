@@ -7,9 +7,7 @@ use longmen_db::repository::{self, selector};
 use longmen_db::{Change, Operation, UnitOfWork};
 
 use super::request::{SelectorDraft, SelectorRequest};
-use crate::api::common::{
-    BatchDelete, MISSING_SELECTOR, absent, distinct, filled, missing,
-};
+use crate::api::common::{BatchDelete, MISSING_SELECTOR, absent, distinct, filled, missing};
 use crate::api::condition::check_usable;
 use crate::api::handle::{HandleScope, validate_handle};
 use crate::context::Context;
