@@ -67,6 +67,14 @@ impl Compiler {
         Compiled { conditions, faults }
     }
 
+    /// Compiles one Ant pattern that stands outside a condition.
+    ///
+    /// # Errors
+    /// What a path pattern would have to look like.
+    pub fn ant_pattern(&mut self, pattern: &str) -> Result<AntPattern, String> {
+        AntPattern::compile(pattern, &mut self.regexes).map_err(|fault| fault.0)
+    }
+
     /// The source is known even where the test is at fault, so that it can be told whether an
     /// unusable condition is about the path.
     fn predicate(&mut self, condition: &Condition) -> (Source, Result<Test, CompileFault>) {
