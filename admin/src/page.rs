@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    error::ApiResult,
+    error::{ApiError, ApiResult},
     extract::{JavaType, QueryArgs, Violations},
 };
 
@@ -35,7 +35,19 @@ impl PageQuery {
         Ok(Self { current: args.integer("currentPage")?, size: args.integer("pageSize")? })
     }
 
-    /// Notes what is missing.
+    /// Reads both, for the lists that refuse a call without them while binding.
+    ///
+    /// # Errors
+    /// One of them is missing or no integer.
+    pub fn required(args: &QueryArgs) -> ApiResult<Self> {
+        let present = |name| {
+            let value = args.integer(name)?;
+            value.ok_or_else(|| ApiError::missing_parameter(name)).map(Some)
+        };
+        Ok(Self { current: present("currentPage")?, size: present("pageSize")? })
+    }
+
+    /// Notes what is missing, for the lists that check it after the permission.
     pub fn check(self, rules: &mut Violations) {
         rules.not_null("currentPage", self.current.as_ref());
         rules.not_null("pageSize", self.size.as_ref());
