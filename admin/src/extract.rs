@@ -23,6 +23,7 @@ use utoipa::openapi::{RefOr, Schema};
 
 use crate::{error::ApiError, state::AppState};
 
+pub(crate) use body::read_json;
 pub use body::{BatchEnabled, BatchIds, Body, Form, Ids, RequestBody, RequestForm};
 pub use params::Path;
 pub(crate) use percent::path_segment;

@@ -75,12 +75,10 @@ impl FromQuery for ListQuery {
     ];
 
     fn from_query(args: &QueryArgs) -> ApiResult<Self> {
-        args.required("currentPage")?;
-        args.required("pageSize")?;
         Ok(Self {
             path: args.filled("path"),
             namespace_id: args.filled("namespaceId"),
-            page: PageQuery::read(args)?,
+            page: PageQuery::required(args)?,
         })
     }
 }
@@ -91,7 +89,6 @@ async fn list(
 ) -> ApiResult<Reply<Pager<MetaDataResponse>>> {
     let mut tx = context.read().await?;
     let mut rules = Violations::new();
-    query.page.check(&mut rules);
     let namespace = query.namespace_id.unwrap_or_default();
     let found = repository::namespace::find(&mut tx, &namespace).await?;
     rules.exists("namespaceId", found.is_some(), MISSING_NAMESPACE);

@@ -65,13 +65,11 @@ impl FromQuery for ListQuery {
     ];
 
     fn from_query(args: &QueryArgs) -> ApiResult<Self> {
-        args.required("currentPage")?;
-        args.required("pageSize")?;
         Ok(Self {
             selector_id: args.filled("selectorId"),
             name: args.filled("name"),
             namespace_id: args.filled("namespaceId"),
-            page: PageQuery::read(args)?,
+            page: PageQuery::required(args)?,
         })
     }
 }
@@ -82,7 +80,6 @@ async fn list(
 ) -> ApiResult<Reply<Pager<RuleResponse>>> {
     let mut tx = context.read().await?;
     let mut rules = Violations::new();
-    query.page.check(&mut rules);
     let namespace = query.namespace_id.as_deref().unwrap_or_default();
     let namespace = repository::namespace::find(&mut tx, namespace).await?;
     rules.exists("namespaceId", namespace.is_some(), MISSING_NAMESPACE);

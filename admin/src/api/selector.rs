@@ -17,7 +17,7 @@ use crate::api::common::{MISSING_SELECTOR, granted_to, missing};
 use crate::api::search::{SearchPage, SearchRequest};
 use crate::context::Context;
 use crate::error::ApiResult;
-use crate::extract::{Body, FromQuery, JavaType, Path, Query, QueryArgs, Violations};
+use crate::extract::{Body, FromQuery, JavaType, Path, Query, QueryArgs};
 use crate::page::{CURRENT_PAGE, PAGE_SIZE, PageQuery, Pager};
 use crate::permission::Permission::{AnyOf, Authenticated};
 use crate::reply::Reply;
@@ -70,13 +70,11 @@ impl FromQuery for ListQuery {
     ];
 
     fn from_query(args: &QueryArgs) -> ApiResult<Self> {
-        args.required("currentPage")?;
-        args.required("pageSize")?;
         Ok(Self {
             plugin_id: args.filled("pluginId"),
             name: args.filled("name"),
             namespace_id: args.filled("namespaceId"),
-            page: PageQuery::read(args)?,
+            page: PageQuery::required(args)?,
         })
     }
 }
@@ -85,9 +83,6 @@ async fn list(
     context: Context,
     Query(query): Query<ListQuery>,
 ) -> ApiResult<Reply<Pager<SelectorResponse>>> {
-    let mut rules = Violations::new();
-    query.page.check(&mut rules);
-    rules.into_parameter_result("querySelectors")?;
     let condition = SelectorCondition {
         keyword: query.name,
         plugin: query.plugin_id.map(|id| vec![id]),
