@@ -10,6 +10,7 @@
 pub mod body;
 pub mod chain;
 pub mod condition;
+pub mod config;
 pub mod error;
 pub mod layer;
 pub mod lifecycle;
@@ -18,4 +19,6 @@ pub mod model;
 pub mod snapshot;
 pub mod sync;
 pub mod telemetry;
+#[cfg(feature = "test-util")]
+pub mod test_util;
 pub mod upstream;

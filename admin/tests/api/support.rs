@@ -1,9 +1,16 @@
 //! An admin of this process, and a client to call it.
 
-use std::{net::TcpListener, time::Duration};
+use std::{
+    net::{Ipv4Addr, TcpListener},
+    time::Duration,
+};
 
 use http::HeaderMap;
-use longmen_admin::{Admin, RunningAdmin, config::AdminConfig};
+use longmen_admin::{
+    Admin, RunningAdmin,
+    config::{AdminConfig, StoreConfig},
+};
+use longmen_core::config::Secret;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -36,12 +43,12 @@ impl TestAdmin {
 
     pub(crate) async fn with(change: impl FnOnce(&mut AdminConfig)) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut config = AdminConfig {
-            listen: "127.0.0.1:0".to_owned(),
-            data_dir: folder.path().to_owned(),
-            initial_password: Some(PASSWORD.to_owned()),
-            ..AdminConfig::default()
-        };
+        let mut config = AdminConfig::default();
+        config.server.address = Ipv4Addr::LOCALHOST.into();
+        config.server.port = 0;
+        config.store = StoreConfig::Sqlite { path: folder.path().join("longmen.db") };
+        config.security.admin_password = Some(Secret::new(PASSWORD));
+        config.security.admin_password_path = folder.path().join("admin-password");
         change(&mut config);
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let admin = Admin::builder(config).start().await.unwrap();
@@ -104,7 +111,7 @@ impl TestAdmin {
     }
 
     pub(crate) async fn stop(self) {
-        self.admin.stop().await;
+        assert!(self.admin.stop().await, "the admin did not stop well");
     }
 }
 
