@@ -8,6 +8,7 @@
 //! Source: ShenYu 2.7.1 admin, order of checks as executed.
 
 mod body;
+mod multipart;
 mod params;
 mod percent;
 mod query;

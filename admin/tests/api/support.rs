@@ -10,7 +10,7 @@ use longmen_admin::{
     Admin, RunningAdmin,
     config::{AdminConfig, StoreConfig},
 };
-use longmen_core::config::Secret;
+use longmen_core::{config::Secret, test_util::postgres::fresh_database};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -27,6 +27,13 @@ pub(crate) struct TestAdmin {
     _folder: TempDir,
 }
 
+/// The two kinds of store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Database {
+    Sqlite,
+    Postgres,
+}
+
 /// What came back.
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -39,6 +46,18 @@ pub(crate) struct Answer {
 impl TestAdmin {
     pub(crate) async fn start() -> Self {
         Self::with(|_| {}).await
+    }
+
+    /// On a fresh database of this kind.
+    pub(crate) async fn on(database: Database) -> Self {
+        match database {
+            Database::Sqlite => Self::start().await,
+            Database::Postgres => {
+                let made = tokio::task::spawn_blocking(fresh_database).await;
+                let url = Secret::new(made.unwrap());
+                Self::with(|config| config.store = StoreConfig::Postgres { url }).await
+            }
+        }
     }
 
     pub(crate) async fn with(change: impl FnOnce(&mut AdminConfig)) -> Self {
