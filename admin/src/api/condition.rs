@@ -128,7 +128,7 @@ impl ConditionResponse {
 /// The text of the first fault.
 pub(crate) fn check_usable(state: &AppState, conditions: &[ConditionRequest]) -> ApiResult<()> {
     let sent: Vec<Condition> = conditions.iter().map(ConditionRequest::as_sent).collect();
-    let mut compiler = Compiler::new(state.config().time_zone.clone());
+    let mut compiler = Compiler::new(state.store().time_zone().clone());
     let Some(fault) = validate(&mut compiler, &sent).into_iter().next() else { return Ok(()) };
     let ours = fault.to_string();
     Err(ApiError::refused(fault.stock.unwrap_or(ours)))

@@ -71,7 +71,7 @@ async fn with_upstreams(
     for row in upstream::of_handlers(tx, &handler_ids).await? {
         upstreams.entry(row.discovery_handler_id.clone()).or_default().push(row);
     }
-    let zone = &context.state().config().time_zone;
+    let zone = context.state().store().time_zone();
     Ok(rows
         .into_iter()
         .zip(bindings)
