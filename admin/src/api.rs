@@ -16,6 +16,8 @@ mod platform;
 mod plugin_handle;
 mod plugin_template;
 mod proxy_selector;
+#[cfg(test)]
+mod recorded;
 mod rule;
 mod search;
 mod selector;
