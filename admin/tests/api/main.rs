@@ -1,9 +1,11 @@
 //! The admin from outside: over HTTP, in this process, on a fresh database each.
 
 mod admin_rest;
+mod checks;
 mod compare;
 mod document;
 mod golden;
+mod login;
 mod permissions;
 mod replay;
 mod support;
