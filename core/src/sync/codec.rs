@@ -73,6 +73,11 @@ struct Outgoing<'a> {
 ///
 /// Source: ShenYu 2.7.1, reader rules executed on a stock gateway.
 pub fn decode(text: &str) -> Result<Inbound, FrameError> {
+    if !text.trim_start().starts_with('{') {
+        // A derived reader takes an array for a struct, member by member.
+        let error = serde::de::Error::custom("expected an object");
+        return Err(FrameError::NotJson(error));
+    }
     let envelope: Envelope<'_> = serde_json::from_str(text).map_err(FrameError::NotJson)?;
     let mark = envelope.longmen.and_then(|value| serde_json::from_value::<Mark>(value).ok());
     if envelope.event_type.as_deref() == Some(Event::RunningMode.name()) {
