@@ -1,2 +1,2 @@
-//! Binary.
+//! The admin's binary.
 fn main() {}

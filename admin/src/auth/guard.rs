@@ -1,0 +1,55 @@
+//! The guard on the super user's password.
+//!
+//! Calls that only the super user may make are refused to the super user too while the password is
+//! the one that every installation of the reference starts with, or older than allowed.
+//!
+//! Source: ShenYu 2.7.1 admin. Ours: the first check asks the password itself; the reference compares
+//! two dates, which the next log-in of a console makes differ.
+
+use super::{Caller, Verdict};
+use crate::{
+    error::{ApiError, ApiResult},
+    state::AppState,
+};
+
+const DEFAULT_PASSWORD: &str = "123456";
+
+const STILL_DEFAULT: &str =
+    "The password is the default password and you must complete the change once";
+const TOO_OLD: &str = "If the password has not been changed for a long time,  please use it after \
+                       changing it to ensure the security of the super administrator account";
+
+/// Refuses a call of the super user that needs one of the reserved permissions, if the password is
+/// not fit for it.
+///
+/// # Errors
+/// One of the two texts; failures of the store.
+pub async fn guard_super_user(state: &AppState, caller: &Caller, wanted: &[&str]) -> ApiResult<()> {
+    let config = state.config();
+    let reserved = wanted
+        .iter()
+        .any(|wanted| config.super_user_permissions.iter().any(|reserved| reserved == wanted));
+    if !reserved || !config.super_user_password_guard {
+        return Ok(());
+    }
+    match password_age_fault(state, &caller.name).await? {
+        Some(fault) => Err(ApiError::refused(fault)),
+        None => Ok(()),
+    }
+}
+
+/// What is wrong with the password of the named user, if anything.
+///
+/// # Errors
+/// Failures of the store.
+pub async fn password_age_fault(state: &AppState, name: &str) -> ApiResult<Option<&'static str>> {
+    let Some(account) = state.accounts().find(name).await? else { return Ok(None) };
+    let age_ms = state.now_ms() - account.updated_ms;
+    let stored = Some(account.password_hash);
+    let verdict = state.passwords().verify(stored, DEFAULT_PASSWORD.to_owned()).await?;
+    if verdict != Verdict::Wrong {
+        return Ok(Some(STILL_DEFAULT));
+    }
+    let limit_ms = state.config().super_user_password_max_age_ms;
+    Ok((age_ms > limit_ms).then_some(TOO_OLD))
+}

@@ -1,0 +1,122 @@
+//! One call: read, bind, check the permission, run.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+    routing::{MethodFilter, MethodRouter, on},
+};
+use http::Method;
+
+use super::Handler;
+use crate::{
+    auth::Caller,
+    context::Context,
+    error::{ApiError, ApiResult},
+    extract::{Bind, Incoming, QueryArgs, path_segment},
+    permission::Permission,
+    reply::Answer,
+    state::AppState,
+};
+
+/// How long a client may take to send a body.
+const BODY_DEADLINE: Duration = Duration::from_secs(30);
+
+/// The method router of one operation.
+pub(super) fn serve<I, A, H>(
+    method: Method,
+    path: &'static str,
+    permission: Permission,
+    max_body_bytes: usize,
+    handler: H,
+) -> MethodRouter<AppState>
+where
+    I: Bind + 'static,
+    A: Answer + 'static,
+    H: Handler<I, A>,
+{
+    let filter = MethodFilter::try_from(method)
+        .unwrap_or_else(|error| panic!("{path} is registered with an odd method: {error}"));
+    on(filter, async move |State(state): State<AppState>, request: Request| -> Response {
+        let call = Call { state, path, permission, max_body_bytes };
+        match call.run(request, handler).await {
+            Ok(answer) => answer.into_response(),
+            Err(error) => error.into_response(),
+        }
+    })
+}
+
+struct Call {
+    state: AppState,
+    path: &'static str,
+    permission: Permission,
+    max_body_bytes: usize,
+}
+
+impl Call {
+    async fn run<I, A, H>(self, request: Request, handler: H) -> ApiResult<A>
+    where
+        I: Bind,
+        H: Handler<I, A>,
+    {
+        let (parts, body) = request.into_parts();
+        let read = axum::body::to_bytes(body, self.max_body_bytes);
+        let body = match tokio::time::timeout(BODY_DEADLINE, read).await {
+            Ok(Ok(body)) => body,
+            Ok(Err(error)) => return Err(self.unreadable(&error)),
+            Err(_) => return Err(ApiError::Unreadable),
+        };
+        let caller = parts.extensions.get::<Arc<Caller>>().cloned();
+        let peer = parts.extensions.get::<crate::serve::Peer>().copied();
+        let incoming = Incoming {
+            state: self.state,
+            path: path_parameters(self.path, parts.uri.path()),
+            query: QueryArgs::parse(parts.uri.query().unwrap_or_default().as_bytes()),
+            headers: parts.headers,
+            body,
+        };
+        let input = I::bind(&incoming).await?;
+        let context = Context::new(incoming.state, caller, incoming.headers, peer);
+        context.require(self.permission).await?;
+        handler.handle(context, input).await
+    }
+
+    /// A body past the limit is told; one that broke off has nobody left to tell.
+    fn unreadable(&self, error: &axum::Error) -> ApiError {
+        tracing::debug!(path = self.path, %error, "a request body could not be read");
+        let past_limit = std::error::Error::source(error)
+            .is_some_and(|source| source.is::<http_body_util::LengthLimitError>());
+        if past_limit {
+            let limit = self.max_body_bytes;
+            return ApiError::refused(format!("request body is larger than {limit} bytes"));
+        }
+        ApiError::Unreadable
+    }
+}
+
+/// The values of the parameters in `pattern`, from the segments of `path` at their places.
+fn path_parameters(pattern: &'static str, path: &str) -> Vec<(&'static str, String)> {
+    pattern
+        .split('/')
+        .zip(path.split('/'))
+        .filter_map(|(pattern, segment)| {
+            let name = pattern.strip_prefix('{')?.strip_suffix('}')?;
+            Some((name, path_segment(segment)))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::path_parameters;
+
+    #[test]
+    fn parameters_are_found_by_place_and_decoded() {
+        assert_eq!(
+            path_parameters("/a/{x}/b/{y}", "/a/1%202/b/%E4%BD%A0"),
+            [("x", "1 2".to_owned()), ("y", "你".to_owned())]
+        );
+        assert_eq!(path_parameters("/a/{x}", "/a/"), [("x", String::new())]);
+    }
+}
