@@ -12,8 +12,14 @@ use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::{
-    accounts::Accounts, api, auth, config::AdminConfig, error::ApiError, middleware, openapi,
-    router::Routes, serve, state::AppState,
+    api, auth,
+    config::AdminConfig,
+    error::ApiError,
+    first_start::{self, GeneratedPassword},
+    middleware, openapi,
+    router::Routes,
+    serve,
+    state::AppState,
 };
 
 /// How long tasks may take to end after the last request.
@@ -30,6 +36,8 @@ pub struct Admin {
 pub struct RunningAdmin {
     /// Where it listens.
     pub addr: SocketAddr,
+    /// The password of `admin`, if this start made one: to be shown once.
+    pub generated_password: Option<GeneratedPassword>,
     state: AppState,
     server: JoinHandle<()>,
 }
@@ -54,11 +62,13 @@ impl Admin {
             .with_context(|| format!("listen on {listen} (server.address, server.port)"))?;
         let addr = listener.local_addr().with_context(|| format!("listen on {listen}"))?;
         let stop = CancellationToken::new();
-        let state = AppState::new(self.config, Accounts::default(), stop.clone());
+        let store = first_start::open_store(&self.config).await?;
+        let generated_password = first_start::seed(&store, &self.config).await?;
+        let state = AppState::new(self.config, store, stop.clone());
         let router = router(&state, api::routes())?;
         let server = tokio::spawn(serve::serve(listener, router, stop));
         tracing::info!(%addr, "admin serves");
-        Ok(RunningAdmin { addr, state, server })
+        Ok(RunningAdmin { addr, generated_password, state, server })
     }
 }
 
@@ -81,6 +91,7 @@ impl RunningAdmin {
         if tokio::time::timeout(TASK_DEADLINE, self.state.tasks().wait()).await.is_err() {
             tracing::warn!(seconds = TASK_DEADLINE.as_secs(), "tasks were left at the stop");
         }
+        self.state.store().close().await;
     }
 }
 

@@ -15,6 +15,9 @@ pub struct AdminConfig {
     pub context_path: String,
     /// Where files are kept that the admin makes (database, generated password).
     pub data_dir: PathBuf,
+    /// Where the database is, as [`longmen_db::Location::parse`] takes it; a SQLite file in
+    /// [`Self::data_dir`] when absent.
+    pub database: Option<String>,
     /// The password of `admin` at the first start; generated when absent.
     pub initial_password: Option<String>,
     /// The zone of date texts.
@@ -41,6 +44,7 @@ impl Default for AdminConfig {
             listen: "127.0.0.1:9095".to_owned(),
             context_path: String::new(),
             data_dir: PathBuf::from("."),
+            database: None,
             initial_password: None,
             time_zone: TimeZone::system(),
             token_life_ms: 86_400_000,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::HeaderMap;
+use longmen_db::{Actor, ReadTx, Source, UnitOfWork};
 
 use crate::{
     auth::Caller,
@@ -55,6 +56,30 @@ impl Context {
     /// [`ApiError::Token`] on routes that ask for no token.
     pub fn caller(&self) -> ApiResult<&Caller> {
         self.caller.as_deref().ok_or(ApiError::Token)
+    }
+
+    /// A consistent view of the store.
+    ///
+    /// # Errors
+    /// Failures of the store.
+    pub async fn read(&self) -> ApiResult<ReadTx> {
+        Ok(self.state.store().read().await?)
+    }
+
+    /// A unit of work on behalf of the caller. End it by its `commit`.
+    ///
+    /// # Errors
+    /// Failures of the store; [`ApiError::Token`] on routes that ask for no token.
+    pub async fn begin(&self) -> ApiResult<UnitOfWork> {
+        let caller = self.caller()?;
+        // Consoles name themselves at the log-in; clients of the API and SDKs do not.
+        let source = match caller.client_id {
+            Some(_) => Source::Console,
+            None => Source::Api,
+        };
+        let address = self.peer.map(|peer| peer.0.ip().to_string()).unwrap_or_default();
+        let actor = Actor { name: caller.name.clone(), source, address };
+        Ok(self.state.store().begin(actor).await?)
     }
 
     /// Checks that the caller may do this.

@@ -88,6 +88,16 @@ impl From<anyhow::Error> for ApiError {
     }
 }
 
+impl From<longmen_db::Error> for ApiError {
+    fn from(error: longmen_db::Error) -> Self {
+        if error.is_unique_violation() {
+            tracing::debug!(%error, "a write met a row with the same key");
+            return Self::refused("unique index conflict, please enter again");
+        }
+        Self::Internal(error.into())
+    }
+}
+
 /// The failure envelope; `data` is always null.
 #[derive(Debug, Serialize)]
 struct Failure<'a> {

@@ -17,8 +17,9 @@ pub mod reply;
 pub mod router;
 pub mod state;
 
-mod accounts;
 mod app;
+mod audit;
+mod first_start;
 mod middleware;
 mod serve;
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    error::ApiResult,
+    error::{ApiError, ApiResult},
     extract::{JavaType, QueryArgs, Violations},
 };
 
@@ -21,6 +21,12 @@ pub const CURRENT_PAGE: (&str, JavaType, bool) = ("currentPage", JavaType::Integ
 pub const PAGE_SIZE: (&str, JavaType, bool) = ("pageSize", JavaType::Integer, true);
 
 impl PageQuery {
+    /// The page `current` of `size` rows.
+    #[must_use]
+    pub const fn new(current: Option<i32>, size: Option<i32>) -> Self {
+        Self { current, size }
+    }
+
     /// Reads both; whether they are there is checked by [`Self::checked`].
     ///
     /// # Errors
@@ -29,7 +35,19 @@ impl PageQuery {
         Ok(Self { current: args.integer("currentPage")?, size: args.integer("pageSize")? })
     }
 
-    /// Notes what is missing.
+    /// Reads both, for the lists that refuse a call without them while binding.
+    ///
+    /// # Errors
+    /// One of them is missing or no integer.
+    pub fn required(args: &QueryArgs) -> ApiResult<Self> {
+        let present = |name| {
+            let value = args.integer(name)?;
+            value.ok_or_else(|| ApiError::missing_parameter(name)).map(Some)
+        };
+        Ok(Self { current: present("currentPage")?, size: present("pageSize")? })
+    }
+
+    /// Notes what is missing, for the lists that check it after the permission.
     pub fn check(self, rules: &mut Violations) {
         rules.not_null("currentPage", self.current.as_ref());
         rules.not_null("pageSize", self.size.as_ref());
@@ -46,13 +64,20 @@ impl PageQuery {
         self.current.map_or(1, i64::from).max(1)
     }
 
-    /// Rows of a page; what is missing or below 1 is 12.
+    /// Rows of a page; what is missing or below 1 is 12, and no page is larger than the store
+    /// gives.
     #[must_use]
     pub fn size(self) -> i64 {
         match self.size {
-            Some(size) if size > 0 => i64::from(size),
+            Some(size) if size > 0 => i64::from(size).min(longmen_db::MAX_PAGE_SIZE),
             _ => 12,
         }
+    }
+
+    /// What to ask the store for.
+    #[must_use]
+    pub fn request(self) -> longmen_db::PageRequest {
+        longmen_db::PageRequest::new(self.current(), self.size())
     }
 }
 

@@ -11,10 +11,10 @@ use axum::{
 };
 use http::header;
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::{PartialSchema as _, ToSchema, openapi::ObjectBuilder};
 
 /// A success envelope: `{code: 200, message, data}`, all three always present.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reply<T> {
     /// 200.
     code: i32,
@@ -84,14 +84,21 @@ pub type Described = (
 impl<T: Serialize + ToSchema> Answer for Reply<T> {
     fn describe() -> Described {
         let mut schemas = Vec::new();
-        <Self as ToSchema>::schemas(&mut schemas);
-        ("application/json", <Self as utoipa::PartialSchema>::schema(), schemas)
+        T::schemas(&mut schemas);
+        let envelope = ObjectBuilder::new()
+            .property("code", i32::schema())
+            .required("code")
+            .property("message", Option::<String>::schema())
+            .required("message")
+            .property("data", T::schema())
+            .required("data");
+        ("application/json", envelope.build().into(), schemas)
     }
 }
 
 impl Answer for PlainText {
     fn describe() -> Described {
-        ("text/plain", <String as utoipa::PartialSchema>::schema(), Vec::new())
+        ("text/plain", String::schema(), Vec::new())
     }
 }
 

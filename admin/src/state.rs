@@ -1,13 +1,12 @@
 //! What all calls share.
 
-use std::{
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::sync::Arc;
+
+use longmen_db::Store;
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{accounts::Accounts, auth::Passwords, config::AdminConfig};
+use crate::{auth::Passwords, config::AdminConfig};
 
 /// The shared parts of one running admin; clones are handles to the same.
 #[derive(Debug, Clone)]
@@ -16,17 +15,17 @@ pub struct AppState(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     config: AdminConfig,
-    accounts: Accounts,
+    store: Store,
     passwords: Passwords,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
 
 impl AppState {
-    pub(crate) fn new(config: AdminConfig, accounts: Accounts, stop: CancellationToken) -> Self {
+    pub(crate) fn new(config: AdminConfig, store: Store, stop: CancellationToken) -> Self {
         Self(Arc::new(Shared {
             config,
-            accounts,
+            store,
             passwords: Passwords::default(),
             stop,
             tasks: TaskTracker::new(),
@@ -39,10 +38,10 @@ impl AppState {
         &self.0.config
     }
 
-    /// Users and what they may do.
+    /// Where everything is kept.
     #[must_use]
-    pub fn accounts(&self) -> &Accounts {
-        &self.0.accounts
+    pub fn store(&self) -> &Store {
+        &self.0.store
     }
 
     /// Makes and checks password hashes.
@@ -63,10 +62,9 @@ impl AppState {
         &self.0.tasks
     }
 
-    /// Milliseconds since 1970-01-01 UTC.
+    /// Milliseconds since 1970-01-01 UTC, by the store's clock.
     #[must_use]
     pub fn now_ms(&self) -> i64 {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+        self.0.store.now_ms()
     }
 }

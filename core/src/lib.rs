@@ -18,6 +18,4 @@ pub mod model;
 pub mod snapshot;
 pub mod sync;
 pub mod telemetry;
-#[cfg(feature = "test-util")]
-pub mod test_util;
 pub mod upstream;

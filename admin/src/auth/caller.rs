@@ -1,5 +1,7 @@
 //! The user behind a token.
 
+use longmen_db::repository::permission;
+
 use crate::{error::ApiResult, permission::Granted, state::AppState};
 
 /// Who calls: a user whose token is good.
@@ -19,7 +21,8 @@ impl Caller {
     /// # Errors
     /// Failures of the store.
     pub async fn granted(&self, state: &AppState) -> ApiResult<Granted> {
-        let strings = state.accounts().permissions(&self.user_id).await?;
+        let mut tx = state.store().read().await?;
+        let strings = permission::of_user(&mut tx, &self.user_id).await?;
         Ok(Granted::new(strings, &state.config().super_user_permissions))
     }
 }

@@ -8,6 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, header};
+use longmen_db::repository::user;
 
 use super::{Caller, token};
 use crate::{
@@ -70,17 +71,17 @@ fn find_token(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
 async fn authenticate(state: &AppState, token: Option<String>) -> ApiResult<Caller> {
     let token = token.ok_or(ApiError::Token)?;
     let name = token::unchecked_user(&token).ok_or(ApiError::Token)?;
-    let account = state.accounts().find(&name).await?.ok_or(ApiError::Token)?;
-    let claims =
-        token::verify(&token, &account.password_hash, state.now_ms()).ok_or(ApiError::Token)?;
-    let taken_over = match (filled(&claims.client_id), filled(&account.client_id)) {
+    let mut tx = state.store().read().await?;
+    let user = user::find_by_name(&mut tx, &name).await?.ok_or(ApiError::Token)?;
+    let claims = token::verify(&token, &user.password, state.now_ms()).ok_or(ApiError::Token)?;
+    let taken_over = match (filled(&claims.client_id), filled(&user.client_id)) {
         (Some(given), Some(stored)) => given != stored,
         _ => false,
     };
-    if !account.enabled || taken_over {
+    if !user.enabled || taken_over {
         return Err(ApiError::Token);
     }
-    Ok(Caller { user_id: account.id, name: account.name, client_id: claims.client_id })
+    Ok(Caller { user_id: user.id, name: user.user_name, client_id: claims.client_id })
 }
 
 fn filled(text: &Option<String>) -> Option<&str> {

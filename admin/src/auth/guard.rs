@@ -3,16 +3,16 @@
 //! Calls that only the super user may make are refused to the super user too while the password is
 //! the one that every installation of the reference starts with, or older than allowed.
 //!
-//! Source: ShenYu 2.7.1 admin. Ours: the first check asks the password itself; the reference compares
-//! two dates, which the next log-in of a console makes differ.
+//! Source: ShenYu 2.7.1 admin. Ours: the first check asks whether the password was ever set by its
+//! user; the reference compares two dates, which the next log-in of a console makes differ.
 
-use super::{Caller, Verdict};
+use longmen_db::repository::user;
+
+use super::Caller;
 use crate::{
     error::{ApiError, ApiResult},
     state::AppState,
 };
-
-const DEFAULT_PASSWORD: &str = "123456";
 
 const STILL_DEFAULT: &str =
     "The password is the default password and you must complete the change once";
@@ -43,13 +43,9 @@ pub async fn guard_super_user(state: &AppState, caller: &Caller, wanted: &[&str]
 /// # Errors
 /// Failures of the store.
 pub async fn password_age_fault(state: &AppState, name: &str) -> ApiResult<Option<&'static str>> {
-    let Some(account) = state.accounts().find(name).await? else { return Ok(None) };
-    let age_ms = state.now_ms() - account.updated_ms;
-    let stored = Some(account.password_hash);
-    let verdict = state.passwords().verify(stored, DEFAULT_PASSWORD.to_owned()).await?;
-    if verdict != Verdict::Wrong {
-        return Ok(Some(STILL_DEFAULT));
-    }
+    let mut tx = state.store().read().await?;
+    let Some(user) = user::find_by_name(&mut tx, name).await? else { return Ok(None) };
+    let Some(set_ms) = user.password_ms else { return Ok(Some(STILL_DEFAULT)) };
     let limit_ms = state.config().super_user_password_max_age_ms;
-    Ok((age_ms > limit_ms).then_some(TOO_OLD))
+    Ok((state.now_ms() - set_ms > limit_ms).then_some(TOO_OLD))
 }

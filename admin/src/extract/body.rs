@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use longmen_db::repository::namespace;
 use serde::{Deserialize, de::DeserializeOwned};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -176,6 +177,29 @@ impl<'de> Deserialize<'de> for BatchIds {
             },
             Shape::Object { ids, namespace_id } => Self { ids, namespace_id },
         })
+    }
+}
+
+impl RequestBody for BatchIds {
+    async fn check(&self, state: &AppState, rules: &mut Violations) -> ApiResult<()> {
+        rules.not_null("ids", self.ids.as_ref());
+        rules.not_blank("namespaceId", self.namespace_id.as_deref());
+        let found = match self.namespace_id.as_deref() {
+            Some(namespace_id) => {
+                namespace::find(&mut *state.store().read().await?, namespace_id).await?.is_some()
+            }
+            None => false,
+        };
+        rules.exists("namespaceId", found, "namespaceId is not existed");
+        Ok(())
+    }
+}
+
+impl BatchIds {
+    /// The ids and the namespace.
+    #[must_use]
+    pub fn into_parts(self) -> (Vec<String>, String) {
+        (self.ids.unwrap_or_default(), self.namespace_id.unwrap_or_default())
     }
 }
 

@@ -44,6 +44,12 @@ impl QueryArgs {
         Self(super::percent::form_pairs(text))
     }
 
+    /// One parameter, such as one of the path that is to be read like those of the query.
+    #[must_use]
+    pub fn of(name: &str, value: &str) -> Self {
+        Self(vec![(name.to_owned(), value.to_owned())])
+    }
+
     /// These parameters, then those of `other`.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {

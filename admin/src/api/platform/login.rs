@@ -1,5 +1,9 @@
 //! `GET /platform/login`.
 
+use longmen_db::{
+    Actor, date_text,
+    repository::user::{self, UserRow},
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -9,6 +13,7 @@ use crate::{
     error::{ApiError, ApiResult},
     extract::{FromQuery, JavaType, Query, QueryArgs},
     reply::Reply,
+    state::AppState,
 };
 
 /// Who wants in. Never logged.
@@ -62,33 +67,72 @@ pub(super) async fn login(
         Some(cipher) => cipher.open(query.password),
         None => query.password,
     };
-    let account = state.accounts().find(&query.user_name).await?;
-    let stored = account.as_ref().map(|account| account.password_hash.clone());
-    let verdict = state.passwords().verify(stored, password).await?;
-    let Some(account) = account.filter(|_| verdict != Verdict::Wrong) else {
+    let mut tx = context.read().await?;
+    let user = user::find_by_name(&mut tx, &query.user_name).await?;
+    let stored = user.as_ref().map(|user| user.password.clone());
+    // Not held while the hash is computed.
+    drop(tx);
+    let verdict = state.passwords().verify(stored, password.clone()).await?;
+    let Some(user) = user.filter(|_| verdict != Verdict::Wrong) else {
         return Err(ApiError::refused("username or password error"));
     };
-    if !account.enabled {
+    if !user.enabled {
         return Err(ApiError::refused("the user is disabled"));
     }
+    let better_hash = match verdict {
+        Verdict::RightButOld => Some(state.passwords().hash(password).await?),
+        Verdict::Right | Verdict::Wrong => None,
+    };
+    let key = note_login(state, &user, better_hash, query.client_id.as_deref()).await?;
     let claims = Claims {
-        user_name: account.name.clone(),
+        user_name: user.user_name.clone(),
         client_id: query.client_id,
         exp: (state.now_ms() + config.token_life_ms) / 1000,
     };
-    let token = auth::issue(&claims, &account.password_hash)?;
+    let token = auth::issue(&claims, &key)?;
+    let zone = state.store().time_zone();
     Ok(Reply::new(
         "login dashboard user success",
         LoginResponse {
-            id: account.id,
-            user_name: account.name,
-            role: 1,
-            enabled: true,
-            client_id: account.client_id,
-            date_created: String::new(),
-            date_updated: String::new(),
+            id: user.id,
+            user_name: user.user_name,
+            role: user.role,
+            enabled: user.enabled,
+            client_id: user.client_id,
+            date_created: date_text(user.created_ms, zone),
+            date_updated: date_text(user.updated_ms, zone),
             token,
             expired_time: config.token_life_ms,
         },
     ))
+}
+
+/// Stores what a log-in changes: the client that will count from now on, and a better hash of the
+/// password. Returns the hash in force, by which the token is signed.
+async fn note_login(
+    state: &AppState,
+    user: &UserRow,
+    better_hash: Option<String>,
+    client_id: Option<&str>,
+) -> ApiResult<String> {
+    if better_hash.is_none() && client_id.is_none() {
+        return Ok(user.password.clone());
+    }
+    let mut uow = state.store().begin(Actor::system()).await?;
+    let mut key = user.password.clone();
+    if let Some(hash) = better_hash {
+        let upgraded = user::upgrade_hash(&mut uow, &user.id, &user.password, &hash).await?;
+        if upgraded > 0 {
+            key = hash;
+        } else if let Some(current) = user::find(&mut uow, &user.id).await? {
+            // Another log-in upgraded it first; if the password itself was changed meanwhile, this
+            // one counts as the log-in just before.
+            key = current.password;
+        }
+    }
+    if let Some(client_id) = client_id {
+        user::set_client_id(&mut uow, &user.id, client_id).await?;
+    }
+    uow.commit().await?;
+    Ok(key)
 }
