@@ -18,4 +18,6 @@ pub mod model;
 pub mod snapshot;
 pub mod sync;
 pub mod telemetry;
+#[cfg(feature = "test-util")]
+pub mod test_util;
 pub mod upstream;
