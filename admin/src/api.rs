@@ -10,7 +10,7 @@ mod platform;
 mod plugin_handle;
 mod plugin_template;
 
-use crate::{openapi, router::Routes};
+use crate::{openapi, publish, router::Routes};
 
 /// All routes of the admin.
 #[must_use]
@@ -26,4 +26,5 @@ pub fn routes() -> Routes {
         .merge(plugin_template::routes())
         .merge(plugin_handle::routes())
         .merge(operation_log::routes())
+        .merge(publish::routes())
 }

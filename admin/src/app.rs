@@ -17,6 +17,7 @@ use crate::{
     error::ApiError,
     first_start::{self, GeneratedPassword},
     middleware, openapi,
+    publish::Publisher,
     router::Routes,
     serve,
     state::AppState,
@@ -64,7 +65,10 @@ impl Admin {
         let stop = CancellationToken::new();
         let store = first_start::open_store(&self.config).await?;
         let generated_password = first_start::seed(&store, &self.config).await?;
-        let state = AppState::new(self.config, store, stop.clone());
+        let (sync, context_path) = (self.config.sync.clone(), self.config.context_path.clone());
+        let publisher = Publisher::new(store.clone(), sync, &self.config.data_dir, &context_path)?;
+        let state = AppState::new(self.config, store, publisher, stop.clone());
+        state.publisher().start(state.tasks(), stop.clone()).await?;
         let router = router(&state, api::routes())?;
         let server = tokio::spawn(serve::serve(listener, router, stop));
         tracing::info!(%addr, "admin serves");

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
 
-use crate::auth::{PasswordCipher, PathPatterns};
+use crate::{
+    auth::{PasswordCipher, PathPatterns},
+    publish::SyncSettings,
+};
 
 /// Settings of one admin.
 #[derive(Debug, Clone)]
@@ -36,6 +39,8 @@ pub struct AdminConfig {
     pub super_user_password_max_age_ms: i64,
     /// Entries of the operation log that are listed.
     pub operation_log_limit: i64,
+    /// The sync with gateways.
+    pub sync: SyncSettings,
 }
 
 impl Default for AdminConfig {
@@ -69,6 +74,7 @@ impl Default for AdminConfig {
             super_user_password_guard: true,
             super_user_password_max_age_ms: 2_592_000_000,
             operation_log_limit: 12,
+            sync: SyncSettings::default(),
         }
     }
 }

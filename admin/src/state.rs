@@ -6,7 +6,7 @@ use longmen_db::Store;
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{auth::Passwords, config::AdminConfig};
+use crate::{auth::Passwords, config::AdminConfig, publish::Publisher};
 
 /// The shared parts of one running admin; clones are handles to the same.
 #[derive(Debug, Clone)]
@@ -17,16 +17,23 @@ struct Shared {
     config: AdminConfig,
     store: Store,
     passwords: Passwords,
+    publisher: Publisher,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
 
 impl AppState {
-    pub(crate) fn new(config: AdminConfig, store: Store, stop: CancellationToken) -> Self {
+    pub(crate) fn new(
+        config: AdminConfig,
+        store: Store,
+        publisher: Publisher,
+        stop: CancellationToken,
+    ) -> Self {
         Self(Arc::new(Shared {
             config,
             store,
             passwords: Passwords::default(),
+            publisher,
             stop,
             tasks: TaskTracker::new(),
         }))
@@ -48,6 +55,12 @@ impl AppState {
     #[must_use]
     pub fn passwords(&self) -> &Passwords {
         &self.0.passwords
+    }
+
+    /// The sync with gateways.
+    #[must_use]
+    pub fn publisher(&self) -> &Publisher {
+        &self.0.publisher
     }
 
     /// Cancelled when the admin stops.

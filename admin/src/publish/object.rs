@@ -37,6 +37,11 @@ pub(super) trait Object: Serialize + DeserializeOwned + Clone {
     /// Leaves out what means nothing to our own gateways.
     fn for_ours(&mut self) {}
 
+    /// Whether our own gateways have any use for it.
+    fn wanted_by_ours(&self) -> bool {
+        true
+    }
+
     /// Fills what every frame has: an edit of metadata reaches only the default namespace of a
     /// stock admin because this member is missing there.
     fn complete(&mut self, namespace: &str) {
@@ -161,6 +166,19 @@ impl Object for AppAuth {
     }
 }
 
+impl Object for ProxySelector {
+    const GROUP: Group = Group::ProxySelector;
+
+    fn namespace(&mut self) -> &mut Option<String> {
+        &mut self.namespace_id
+    }
+
+    /// A raw port is; what only announces the upstreams of a selector is not.
+    fn wanted_by_ours(&self) -> bool {
+        self.proxy_type.is_some()
+    }
+}
+
 /// Kinds that travel as they are.
 macro_rules! plain {
     ($($kind:ty => $group:ident),* $(,)?) => {$(
@@ -176,7 +194,6 @@ macro_rules! plain {
 
 plain! {
     MetaData => MetaData,
-    ProxySelector => ProxySelector,
     ProxyApiKey => AiProxyApiKey,
 }
 

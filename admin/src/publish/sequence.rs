@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 
 use axum::extract::ws::Utf8Bytes;
-use longmen_core::model::{
-    AppAuth, MetaData, Plugin, ProxyApiKey, ProxySelector, Rule, Selector, UpstreamList,
-};
+use longmen_core::model::{AppAuth, MetaData, Plugin, ProxyApiKey, Rule, Selector, UpstreamList};
 use longmen_core::sync::{Event, Group};
+use longmen_db::{Binding, FullState};
 
 use super::changes::Scope;
 use super::object::Object;
@@ -27,12 +26,31 @@ pub(super) struct State {
     pub(super) rules: Vec<Rule>,
     /// Registered APIs.
     pub(super) metadata: Vec<MetaData>,
-    /// Raw ports. Bound selectors need not be among them: what announces them is made here.
-    pub(super) proxy_selectors: Vec<ProxySelector>,
-    /// Upstream lists, one for each bound selector or raw port, in order of their discoveries.
-    pub(super) upstreams: Vec<UpstreamList>,
+    /// Bound selectors and raw ports with their upstreams, in order of their discoveries.
+    pub(super) bindings: Vec<Binding>,
     /// AI keys.
     pub(super) api_keys: Vec<ProxyApiKey>,
+}
+
+impl State {
+    fn upstreams(&self) -> impl Iterator<Item = &UpstreamList> {
+        self.bindings.iter().map(|binding| &binding.upstreams)
+    }
+}
+
+impl From<FullState> for State {
+    fn from(full: FullState) -> Self {
+        Self {
+            plugins: full.plugins,
+            selectors: full.selectors,
+            rules: full.rules,
+            metadata: full.metadata,
+            bindings: full.bindings,
+            // No table holds any yet.
+            app_auths: Vec::new(),
+            api_keys: Vec::new(),
+        }
+    }
 }
 
 /// The answer to a stock gateway that asks for everything.
@@ -52,7 +70,7 @@ pub(super) fn refresh(namespace: &str, state: &State, scope: &Scope) -> Vec<Utf8
         Scope::Plugin(plugin) => return plugin_sync(namespace, state, plugin),
         Scope::Upstreams(selector) => {
             let mut sequence = Sequence::stock(namespace);
-            let lists = state.upstreams.iter().filter(|list| list.selector_id == *selector);
+            let lists = state.upstreams().filter(|list| list.selector_id == *selector);
             lists.for_each(|list| sequence.alone(Event::Update, list));
             return sequence.writer.plain();
         }
@@ -84,8 +102,9 @@ pub(super) fn full_refresh(
     sequence.all(Event::Myself, &state.selectors);
     sequence.all(Event::Myself, &state.rules);
     sequence.all(Event::Myself, &state.metadata);
-    sequence.all(Event::Myself, &state.proxy_selectors);
-    sequence.all(Event::Myself, &state.upstreams);
+    let announcements = state.bindings.iter().map(|binding| &binding.announcement);
+    sequence.all(Event::Myself, announcements.filter(|port| port.wanted_by_ours()));
+    sequence.all(Event::Myself, state.upstreams());
     sequence.all(Event::Myself, &state.api_keys);
     sequence.writer.refresh(epoch, version)
 }
@@ -113,7 +132,7 @@ fn plugin_sync(namespace: &str, state: &State, plugin: &str) -> Vec<Utf8Bytes> {
     let selectors = state.selectors.iter().filter(|selector| selector.plugin_name == name);
     sequence.all(Event::Refresh, selectors.clone());
     let lists: HashMap<&str, &UpstreamList> =
-        state.upstreams.iter().map(|list| (list.selector_id.as_str(), list)).collect();
+        state.upstreams().map(|list| (list.selector_id.as_str(), list)).collect();
     for list in selectors.filter_map(|selector| lists.get(selector.id.as_str())) {
         sequence.alone(Event::Update, *list);
     }
@@ -158,29 +177,9 @@ impl<'a> Sequence<'a> {
     /// Each raw port or bound selector followed by its upstreams: a stock gateway drops the
     /// upstreams of a port that it does not know.
     fn bindings(&mut self, state: &State) {
-        let mut ports: HashMap<&str, &ProxySelector> =
-            state.proxy_selectors.iter().map(|port| (port.id.as_str(), port)).collect();
-        for list in &state.upstreams {
-            match ports.remove(list.selector_id.as_str()) {
-                Some(port) => self.alone(Event::Create, port),
-                None => self.alone(Event::Create, &announcement(list)),
-            }
-            self.alone(Event::Update, list);
+        for binding in &state.bindings {
+            self.alone(Event::Create, &binding.announcement);
+            self.alone(Event::Update, &binding.upstreams);
         }
-        let without_upstreams = state.proxy_selectors.iter();
-        for port in without_upstreams.filter(|port| ports.contains_key(port.id.as_str())) {
-            self.alone(Event::Create, port);
-        }
-    }
-}
-
-/// What tells a stock gateway of a bound selector; it ignores it unless the plugin is `tcp`.
-fn announcement(list: &UpstreamList) -> ProxySelector {
-    ProxySelector {
-        id: list.selector_id.clone(),
-        name: list.selector_name.clone().unwrap_or_default(),
-        plugin_name: list.plugin_name.clone(),
-        namespace_id: list.namespace_id.clone(),
-        ..ProxySelector::default()
     }
 }

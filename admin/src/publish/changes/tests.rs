@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use longmen_core::model::DEFAULT_NAMESPACE;
 use longmen_core::sync::{Inbound, decode};
+use longmen_db::Binding;
 use serde_json::{Value, json};
 
 use super::*;
@@ -59,37 +60,32 @@ struct Tables {
     objects: HashMap<(String, String), Value>,
 }
 
-struct OwnedRow {
-    kind: String,
-    id: String,
-    operation: Operation,
-    event: Event,
-    before: Option<String>,
-    after: Option<String>,
-}
-
-impl OwnedRow {
-    fn borrowed(&self) -> Row<'_> {
-        Row {
-            kind: &self.kind,
-            id: &self.id,
-            operation: self.operation,
-            event: Some(self.event),
-            before: self.before.as_deref(),
-            after: self.after.as_deref(),
-        }
+/// A row as the log has it; what frames do not depend on is left empty.
+fn log_row(kind: &str, id: &str, operation: Operation, event: Option<Event>) -> ChangeRow {
+    ChangeRow {
+        position: 0,
+        kind: kind.to_owned(),
+        object_id: id.to_owned(),
+        operation,
+        event,
+        before: None,
+        after: None,
+        actor: String::new(),
+        source: String::new(),
+        address: String::new(),
+        at_ms: 0,
     }
 }
 
 impl Tables {
-    fn apply(&mut self, frame: &Value) -> Vec<OwnedRow> {
+    fn apply(&mut self, frame: &Value) -> Vec<ChangeRow> {
         let group = frame["groupType"].as_str().unwrap();
         let event = Event::from_name(frame["eventType"].as_str().unwrap()).unwrap();
         let objects = frame["data"].as_array().unwrap().iter();
         objects.map(|object| self.row(group, event, object.clone())).collect()
     }
 
-    fn row(&mut self, group: &str, event: Event, mut object: Value) -> OwnedRow {
+    fn row(&mut self, group: &str, event: Event, mut object: Value) -> ChangeRow {
         let id = identity(group, &object);
         let key = (group.to_owned(), id.clone());
         let before = self.objects.get(&key).map(Value::to_string);
@@ -103,25 +99,20 @@ impl Tables {
         } else {
             self.objects.insert(key, object.clone());
         }
-        OwnedRow {
-            kind: group.to_owned(),
-            id,
-            operation: match (&before, deleted) {
-                (_, true) => Operation::Delete,
-                (None, false) => Operation::Create,
-                (Some(_), false) => Operation::Update,
-            },
-            event,
-            before: before.or_else(|| deleted.then(|| object.to_string())),
-            after,
-        }
+        let operation = match (&before, deleted) {
+            (_, true) => Operation::Delete,
+            (None, false) => Operation::Create,
+            (Some(_), false) => Operation::Update,
+        };
+        let before = before.or_else(|| deleted.then(|| object.to_string()));
+        ChangeRow { before, after, ..log_row(group, &id, operation, Some(event)) }
     }
 }
 
-fn texts(parts: &[StockPart]) -> Vec<Value> {
+fn texts(parts: &[Part]) -> Vec<Value> {
     let frames = parts.iter().flat_map(|part| match part {
-        StockPart::Frames(frames) => frames.iter(),
-        StockPart::Refresh(scope) => panic!("unexpected refresh of {scope:?}"),
+        Part::Frames(frames) => frames.iter(),
+        Part::Refresh(kind) => panic!("unexpected refresh: {kind:?}"),
     });
     frames.map(|text| serde_json::from_str(text).unwrap()).collect()
 }
@@ -152,9 +143,8 @@ fn rows_become_the_frames_of_a_stock_admin() {
             "plugin-sync" | "meta-sync" | "auth-sync" | "sync-all" => continue,
             _ => {}
         }
-        let rows: Vec<OwnedRow> =
+        let rows: Vec<ChangeRow> =
             step.frames.iter().flat_map(|frame| tables.apply(frame)).collect();
-        let rows: Vec<Row<'_>> = rows.iter().map(OwnedRow::borrowed).collect();
         let (parts, faults) = stock(DEFAULT_NAMESPACE, &rows);
         assert!(faults.is_empty(), "{}: {faults:?}", step.name);
         assert_eq!(texts(&parts), step.frames, "{}", step.name);
@@ -241,20 +231,42 @@ fn state(frames: &[Value]) -> State {
             Payload::Rule(objects) => state.rules.extend(objects),
             Payload::Selector(objects) => state.selectors.extend(objects),
             Payload::MetaData(objects) => state.metadata.extend(objects),
-            // Announcements of bound selectors are derived.
             Payload::ProxySelector(objects) => {
-                let ports = objects.into_iter().filter(|port| port.proxy_type.is_some());
-                state.proxy_selectors.extend(ports);
+                let bindings = objects.into_iter().map(|announcement| Binding {
+                    announcement,
+                    upstreams: UpstreamList::default(),
+                });
+                state.bindings.extend(bindings);
             }
             Payload::AiProxyApiKey(objects) => state.api_keys.extend(objects),
-            Payload::DiscoverUpstream(objects) => state.upstreams.extend(objects),
+            Payload::DiscoverUpstream(objects) => {
+                for upstreams in objects {
+                    let is_of =
+                        |binding: &&mut Binding| binding.announcement.id == upstreams.selector_id;
+                    match state.bindings.iter_mut().find(is_of) {
+                        Some(binding) => binding.upstreams = upstreams,
+                        // Some of the recorded sequences have no announcement in front.
+                        None => state
+                            .bindings
+                            .push(Binding { announcement: ProxySelector::default(), upstreams }),
+                    }
+                }
+            }
         }
     }
     state
 }
 
-fn row<'a>(kind: &'a str, operation: Operation, event: Option<Event>) -> Row<'a> {
-    Row { kind, id: "7", operation, event, before: None, after: Some(r#"{"id":"7","name":"n"}"#) }
+fn row(kind: &str, operation: Operation, event: Option<Event>) -> ChangeRow {
+    let after = Some(r#"{"id":"7","name":"n"}"#.to_owned());
+    ChangeRow { after, ..log_row(kind, "7", operation, event) }
+}
+
+fn only_frames(parts: Vec<Part>) -> Vec<axum::extract::ws::Utf8Bytes> {
+    match <[Part; 1]>::try_from(parts) {
+        Ok([Part::Frames(frames)]) => frames,
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
@@ -264,7 +276,7 @@ fn rows_without_an_event_and_of_other_kinds_reach_no_stock_gateway() {
         row("NAMESPACE", Operation::Update, Some(Event::Update)),
     ];
     assert_eq!(stock("ns", &rows).0, []);
-    let (OurFrames::Frames(frames), _) = ours("ns", "e", 2, &rows) else { panic!("refresh") };
+    let frames = only_frames(ours("ns", "e", 2, &rows).0);
     assert_eq!(frames.len(), 1);
     let Inbound::Data(frame) = decode(&frames[0]).unwrap() else { panic!("no data") };
     assert_eq!((frame.event, frame.payload.len()), (Event::Update, 1));
@@ -272,8 +284,8 @@ fn rows_without_an_event_and_of_other_kinds_reach_no_stock_gateway() {
 
 #[test]
 fn a_set_without_objects_still_moves_our_version() {
-    let (frames, _) = ours("ns", "e", 2, &[row("NAMESPACE", Operation::Update, None)]);
-    let OurFrames::Frames(frames) = frames else { panic!("refresh") };
+    let (parts, _) = ours("ns", "e", 2, &[row("NAMESPACE", Operation::Update, None)]);
+    let frames = only_frames(parts);
     assert!(matches!(decode(&frames[0]).unwrap(), Inbound::Mark(mark) if mark.last));
 }
 
@@ -287,16 +299,19 @@ fn a_refresh_row_splits_the_frames_around_it() {
     let (parts, _) = stock("ns", &rows);
     assert!(matches!(
         &parts[..],
-        [StockPart::Frames(_), StockPart::Refresh(Scope::Namespace), StockPart::Frames(_)]
+        [Part::Frames(_), Part::Refresh(Kind::Again(Scope::Namespace)), Part::Frames(_)]
     ));
-    assert_eq!(ours("ns", "e", 2, &rows).0, OurFrames::FullRefresh);
+    assert_eq!(ours("ns", "e", 2, &rows).0, vec![Part::Refresh(Kind::Ours)]);
 }
 
 #[test]
 fn an_unreadable_row_is_named_and_costs_our_gateways_nothing() {
     let rows = [
-        Row { after: Some("not json"), ..row("RULE", Operation::Update, Some(Event::Update)) },
-        Row { after: None, ..row("RULE", Operation::Update, Some(Event::Update)) },
+        ChangeRow {
+            after: Some("not json".to_owned()),
+            ..row("RULE", Operation::Update, Some(Event::Update))
+        },
+        ChangeRow { after: None, ..row("RULE", Operation::Update, Some(Event::Update)) },
         row("RULE", Operation::Update, Some(Event::Update)),
     ];
     let (parts, faults) = stock("ns", &rows);
@@ -304,7 +319,7 @@ fn an_unreadable_row_is_named_and_costs_our_gateways_nothing() {
     let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
     assert!(faults[0].starts_with("change of RULE 7: stored object is not wire JSON: "));
     assert!(faults[1].starts_with("change of RULE 7: no object stored"), "{faults:?}");
-    assert_eq!(ours("ns", "e", 2, &rows).0, OurFrames::FullRefresh);
+    assert_eq!(ours("ns", "e", 2, &rows).0, vec![Part::Refresh(Kind::Ours)]);
 }
 
 #[test]
@@ -313,13 +328,13 @@ fn our_gateways_get_no_jars_and_no_old_conditions() {
     let rule = json!({"id": "7", "conditionDataList": [], "beforeConditionDataList": []});
     let rule = rule.to_string();
     let rows = [
-        Row { after: Some(&plugin), ..row("PLUGIN", Operation::Update, Some(Event::Update)) },
-        Row {
-            before: Some(&rule),
-            after: Some(&rule),
+        ChangeRow { after: Some(plugin), ..row("PLUGIN", Operation::Update, Some(Event::Update)) },
+        ChangeRow {
+            before: Some(rule.clone()),
+            after: Some(rule),
             ..row("RULE", Operation::Update, Some(Event::Update))
         },
     ];
-    let (OurFrames::Frames(frames), _) = ours("ns", "e", 2, &rows) else { panic!("refresh") };
+    let frames = only_frames(ours("ns", "e", 2, &rows).0);
     assert!(!frames[0].contains("AAAA") && !frames[1].contains("before"));
 }
