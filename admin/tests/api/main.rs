@@ -7,3 +7,4 @@ mod golden;
 mod permissions;
 mod replay;
 mod support;
+mod sync;
