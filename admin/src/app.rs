@@ -7,8 +7,8 @@ use axum::{
     Extension, Router,
     middleware::{from_fn, from_fn_with_state},
 };
-use tokio::{net::TcpListener, task::JoinHandle};
-use tokio_util::sync::CancellationToken;
+use longmen_core::lifecycle::Lifecycle;
+use tokio::{net::TcpListener, runtime::Handle};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::{
@@ -17,14 +17,10 @@ use crate::{
     error::ApiError,
     first_start::{self, GeneratedPassword},
     middleware, openapi,
-    publish::Publisher,
     router::Routes,
     serve,
     state::AppState,
 };
-
-/// How long tasks may take to end after the last request.
-const TASK_DEADLINE: Duration = Duration::from_secs(5);
 
 /// An admin that is not started yet.
 #[derive(Debug)]
@@ -40,7 +36,6 @@ pub struct RunningAdmin {
     /// The password of `admin`, if this start made one: to be shown once.
     pub generated_password: Option<GeneratedPassword>,
     state: AppState,
-    server: JoinHandle<()>,
 }
 
 // === impl Admin ===
@@ -57,22 +52,24 @@ impl Admin {
     /// # Errors
     /// The store cannot be opened, or the address cannot be listened on; nothing is left running.
     pub async fn start(self) -> anyhow::Result<RunningAdmin> {
-        let listen = self.config.listen.clone();
-        let listener = TcpListener::bind(&listen)
+        let listen = self.config.server.socket();
+        let listener = TcpListener::bind(listen)
             .await
             .with_context(|| format!("listen on {listen} (server.address, server.port)"))?;
         let addr = listener.local_addr().with_context(|| format!("listen on {listen}"))?;
-        let stop = CancellationToken::new();
         let store = first_start::open_store(&self.config).await?;
         let generated_password = first_start::seed(&store, &self.config).await?;
-        let (sync, context_path) = (self.config.sync.clone(), self.config.context_path.clone());
-        let publisher = Publisher::new(store.clone(), sync, &self.config.data_dir, &context_path)?;
-        let state = AppState::new(self.config, store, publisher, stop.clone());
-        state.publisher().start(state.tasks(), stop.clone()).await?;
+        let life = Lifecycle::new();
+        let state = AppState::new(self.config, store, life.clone())?;
+        state.publisher().start(&life).await?;
         let router = router(&state, api::routes())?;
-        let server = tokio::spawn(serve::serve(listener, router, stop));
+        life.spawn(
+            &Handle::current(),
+            "listener",
+            serve::serve(listener, router, state.config().server.clone(), life.clone()),
+        );
         tracing::info!(%addr, "admin serves");
-        Ok(RunningAdmin { addr, generated_password, state, server })
+        Ok(RunningAdmin { addr, generated_password, state })
     }
 }
 
@@ -85,17 +82,14 @@ impl RunningAdmin {
         &self.state
     }
 
-    /// Stops listening, lets requests in flight and tasks end within limits, closes the store.
-    pub async fn stop(self) {
-        self.state.stop().cancel();
-        if let Err(error) = self.server.await {
-            tracing::error!(%error, "the listener ended badly");
-        }
-        self.state.tasks().close();
-        if tokio::time::timeout(TASK_DEADLINE, self.state.tasks().wait()).await.is_err() {
-            tracing::warn!(seconds = TASK_DEADLINE.as_secs(), "tasks were left at the stop");
-        }
+    /// Stops listening, lets requests in work and tasks end within the configured grace, closes the
+    /// store. Says whether all went well.
+    pub async fn stop(self) -> bool {
+        // The listener drains its connections within the grace; what else runs gets a little more.
+        let grace = self.state.config().server.shutdown_grace + Duration::from_secs(1);
+        let well = self.state.life().stop(grace).await;
         self.state.store().close().await;
+        well
     }
 }
 
@@ -107,7 +101,7 @@ fn router(state: &AppState, routes: Routes) -> anyhow::Result<Router> {
     let router = router
         .layer(Extension::<Arc<str>>(document.into()))
         .layer(from_fn_with_state(gate, auth::check_token));
-    let router = match state.config().context_path.as_str() {
+    let router = match state.config().server.context_path.as_str() {
         "" => router,
         prefix => Router::new().nest(prefix, router).fallback(async || ApiError::Unreadable),
     };

@@ -1,80 +1,147 @@
-//! The settings of an admin, as its parts use them.
+//! The admin's configuration: `application.yml` with ShenYu's keys, variables and arguments.
 
-use std::path::PathBuf;
+mod jdbc;
+mod register;
+mod security;
+mod server;
+mod store;
+mod sync;
 
-use jiff::tz::TimeZone;
+use std::path::Path;
 
-use crate::{
-    auth::{PasswordCipher, PathPatterns},
-    publish::SyncSettings,
+use longmen_core::config::logging::{self, LoggingConfig};
+use longmen_core::config::{
+    ConfigError, Environment, Inputs, KeySpec, Kind, Loaded, MemoryEnvironment, Reader, Schema,
+    Section, Zone, load, spring,
 };
 
-/// Settings of one admin.
-#[derive(Debug, Clone)]
+pub use register::{ImportConfig, RegisterConfig, RegisterType};
+pub use security::{AesConfig, DashboardConfig, SecurityConfig};
+pub use server::ServerConfig;
+pub use store::{HistoryConfig, PoolConfig, StoreConfig};
+pub use sync::{SyncConfig, WebsocketSyncConfig};
+
+/// The `application.yml` that is shipped, in force where there is no file.
+pub const SHIPPED: &str = include_str!("../application.yml");
+
+const GENERAL: Section = Section {
+    title: "General",
+    about: "",
+    keys: &[KeySpec::new(
+        "shenyu.timeZone",
+        Kind::Zone,
+        "system",
+        "The zone of dates in answers and imports.",
+    )],
+};
+
+const FOREIGN: Section = Section {
+    title: "Keys of other frameworks",
+    about: "",
+    keys: &[
+        KeySpec::inert("spring.jackson.*", "the zone of dates is `shenyu.timeZone`"),
+        KeySpec::inert("spring.thymeleaf.*", "Java's web framework"),
+        KeySpec::inert("spring.mvc.*", "Java's web framework"),
+        KeySpec::inert("spring.messages.*", "Java's web framework"),
+        KeySpec::inert("spring.application.*", "Spring"),
+        KeySpec::inert("spring.*", "Spring"),
+    ],
+};
+
+/// All keys that the admin knows.
+pub static SCHEMA: Schema = Schema {
+    name: "Admin",
+    sections: &[
+        server::SECTION,
+        store::SECTION,
+        security::SECTION,
+        sync::SECTION,
+        GENERAL,
+        register::SECTION,
+        logging::SECTION,
+        spring::SECTION,
+        FOREIGN,
+    ],
+};
+
+/// Everything that can be configured about an admin.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdminConfig {
-    /// Where to listen, `host:port`.
-    pub listen: String,
-    /// Prefix of every path, empty or with a leading slash.
-    pub context_path: String,
-    /// Where files are kept that the admin makes (database, generated password).
-    pub data_dir: PathBuf,
-    /// Where the database is, as [`longmen_db::Location::parse`] takes it; a SQLite file in
-    /// [`Self::data_dir`] when absent.
-    pub database: Option<String>,
-    /// The password of `admin` at the first start; generated when absent.
-    pub initial_password: Option<String>,
-    /// The zone of date texts.
-    pub time_zone: TimeZone,
-    /// Life of a token in milliseconds.
-    pub token_life_ms: i64,
-    /// Paths that ask for no token, besides those that are public anyway.
-    pub white_list: PathPatterns,
-    /// Opens passwords that clients encrypted.
-    pub password_cipher: Option<PasswordCipher>,
-    /// Permission strings that only the super user has.
-    pub super_user_permissions: Vec<String>,
-    /// Whether the super user's password must be fit for calls with those permissions.
-    pub super_user_password_guard: bool,
-    /// Age past which it no longer is, in milliseconds.
-    pub super_user_password_max_age_ms: i64,
-    /// Entries of the operation log that are listed.
-    pub operation_log_limit: i64,
-    /// The sync with gateways.
-    pub sync: SyncSettings,
+    /// Where clients connect.
+    pub server: ServerConfig,
+    /// Where the data is kept.
+    pub store: StoreConfig,
+    /// The pool of connections to a PostgreSQL store.
+    pub pool: PoolConfig,
+    /// How long changes are kept.
+    pub history: HistoryConfig,
+    /// Login, tokens and permissions.
+    pub security: SecurityConfig,
+    /// The channels to gateways.
+    pub sync: SyncConfig,
+    /// How services register.
+    pub register: RegisterConfig,
+    /// Bounds of an imported archive.
+    pub import: ImportConfig,
+    /// The largest document of a service's API, in bytes.
+    pub swagger_max_bytes: u64,
+    /// The zone of dates in answers.
+    pub time_zone: Zone,
+    /// What is logged, and how.
+    pub logging: LoggingConfig,
+}
+
+impl AdminConfig {
+    /// Loads the configuration from arguments (without the program's name), environment and
+    /// files; `default_path` is the file read where nobody names another, and where it is
+    /// missing [`SHIPPED`] is in force.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with everything that is wrong.
+    pub fn load(
+        arguments: &[String],
+        environment: &dyn Environment,
+        default_path: &Path,
+    ) -> Result<Loaded<Self>, ConfigError> {
+        let roots = SCHEMA.roots();
+        let inputs =
+            Inputs { arguments, environment, default_path, shipped: SHIPPED, roots: &roots };
+        load(&SCHEMA, &inputs, Self::read)
+    }
+
+    /// Loads one YAML text without environment and arguments: for tests.
+    ///
+    /// # Errors
+    /// As [`AdminConfig::load`]; the text is called `application.yml`.
+    pub fn from_yaml(text: &str) -> Result<Self, ConfigError> {
+        let path = Path::new("application.yml");
+        let environment = MemoryEnvironment::new().with_file(path, text);
+        Self::load(&[], &environment, path).map(|loaded| loaded.config)
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Self {
+        Self {
+            server: ServerConfig::read(reader),
+            store: StoreConfig::read(reader),
+            pool: PoolConfig::read(reader),
+            history: HistoryConfig::read(reader),
+            security: SecurityConfig::read(reader),
+            sync: SyncConfig::read(reader),
+            register: RegisterConfig::read(reader),
+            import: ImportConfig::read(reader),
+            swagger_max_bytes: reader.get("shenyu.swagger.max-body-size"),
+            time_zone: reader.get("shenyu.timeZone"),
+            logging: LoggingConfig::read(reader),
+        }
+    }
 }
 
 impl Default for AdminConfig {
+    /// The table's defaults.
     fn default() -> Self {
-        Self {
-            listen: "127.0.0.1:9095".to_owned(),
-            context_path: String::new(),
-            data_dir: PathBuf::from("."),
-            database: None,
-            initial_password: None,
-            time_zone: TimeZone::system(),
-            token_life_ms: 86_400_000,
-            white_list: PathPatterns::default(),
-            password_cipher: None,
-            super_user_permissions: [
-                "system:manager:add",
-                "system:manager:edit",
-                "system:manager:delete",
-                "system:role:add",
-                "system:role:edit",
-                "system:role:delete",
-                "system:resource:addButton",
-                "system:resource:addMenu",
-                "system:resource:editButton",
-                "system:resource:editMenu",
-                "system:resource:deleteButton",
-                "system:resource:deleteMenu",
-            ]
-            .map(str::to_owned)
-            .to_vec(),
-            super_user_password_guard: true,
-            super_user_password_max_age_ms: 2_592_000_000,
-            operation_log_limit: 12,
-            sync: SyncSettings::default(),
+        match Self::from_yaml("{}") {
+            Ok(config) => config,
+            Err(error) => unreachable!("the defaults are valid: {error}"),
         }
     }
 }

@@ -8,6 +8,7 @@
 //! Source: ShenYu 2.7.1 admin, order of checks as executed.
 
 mod body;
+mod multipart;
 mod params;
 mod percent;
 mod query;
@@ -23,6 +24,7 @@ use utoipa::openapi::{RefOr, Schema};
 
 use crate::{error::ApiError, state::AppState};
 
+pub(crate) use body::read_json;
 pub use body::{BatchEnabled, BatchIds, Body, Form, Ids, RequestBody, RequestForm};
 pub use params::Path;
 pub(crate) use percent::path_segment;

@@ -11,13 +11,10 @@ use anyhow::Context as _;
 use longmen_db::{Location, SeedOptions, Store, StoreOptions};
 use rand::{Rng as _, distr::Alphanumeric};
 
-use crate::{auth::Passwords, config::AdminConfig};
-
-/// File in the data directory that holds a generated password.
-const PASSWORD_FILE: &str = "admin-password";
-
-/// Database file in the data directory, unless another store is configured.
-const DATABASE_FILE: &str = "longmen.db";
+use crate::{
+    auth::Passwords,
+    config::{AdminConfig, StoreConfig},
+};
 
 /// Characters of a generated password: about 119 bits.
 const PASSWORD_LENGTH: usize = 20;
@@ -39,18 +36,26 @@ impl fmt::Debug for GeneratedPassword {
 
 /// Opens the configured store and brings its schema up to date.
 pub(crate) async fn open_store(config: &AdminConfig) -> anyhow::Result<Store> {
-    let location = match &config.database {
-        Some(address) => Location::parse(address)?,
-        None => Location::Sqlite(config.data_dir.join(DATABASE_FILE)),
+    let location = match &config.store {
+        StoreConfig::Sqlite { path } => {
+            make_folder(path)?;
+            Location::Sqlite(path.clone())
+        }
+        StoreConfig::Postgres { url } => Location::parse(url.expose())?,
     };
-    let options = StoreOptions { time_zone: config.time_zone.clone(), ..StoreOptions::default() };
+    let options = StoreOptions {
+        time_zone: config.time_zone.time_zone(),
+        max_connections: config.pool.max_connections,
+        acquire_timeout: config.pool.acquire_timeout,
+        ..StoreOptions::default()
+    };
     let store = Store::open(&location, options)
         .await
         .with_context(|| format!("open the {}", location.describe()))?;
     store.migrate().await.with_context(|| format!("prepare the {}", location.describe()))?;
     tracing::info!(
         store = location.describe(),
-        time_zone = config.time_zone.iana_name().unwrap_or("fixed offset"),
+        time_zone = %config.time_zone,
         "store is open"
     );
     Ok(store)
@@ -64,15 +69,13 @@ pub(crate) async fn seed(
     if store.is_seeded().await? {
         return Ok(None);
     }
-    let generated = match config.initial_password {
-        Some(_) => None,
-        None => Some(generate(&config.data_dir)?),
+    let (password, generated) = match &config.security.admin_password {
+        Some(configured) => (configured.expose().to_owned(), None),
+        None => {
+            let generated = generate(&config.security.admin_password_path)?;
+            (generated.password.clone(), Some(generated))
+        }
     };
-    let password = generated
-        .as_ref()
-        .map(|generated| generated.password.clone())
-        .or_else(|| config.initial_password.clone())
-        .unwrap_or_default();
     let admin_password_hash = Passwords::default()
         .hash(password)
         .await
@@ -91,16 +94,16 @@ pub(crate) async fn seed(
 }
 
 /// Makes a password and writes it down, before it is in force: it must not get lost.
-fn generate(data_dir: &Path) -> anyhow::Result<GeneratedPassword> {
+fn generate(file: &Path) -> anyhow::Result<GeneratedPassword> {
     let password: String =
         rand::rng().sample_iter(Alphanumeric).take(PASSWORD_LENGTH).map(char::from).collect();
-    let file = data_dir.join(PASSWORD_FILE);
+    make_folder(file)?;
     let written = fs::OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .mode(0o600)
-        .open(&file)
+        .open(file)
         .and_then(|mut file| {
             use std::os::unix::fs::PermissionsExt as _;
             // The mode above counts for a new file only.
@@ -109,5 +112,14 @@ fn generate(data_dir: &Path) -> anyhow::Result<GeneratedPassword> {
             file.sync_all()
         });
     written.with_context(|| format!("write the first password to {}", file.display()))?;
-    Ok(GeneratedPassword { password, file })
+    Ok(GeneratedPassword { password, file: file.to_owned() })
+}
+
+/// Makes the folder that `file` is to be in.
+fn make_folder(file: &Path) -> anyhow::Result<()> {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => fs::create_dir_all(folder)
+            .with_context(|| format!("make the folder {}", folder.display())),
+        _ => Ok(()),
+    }
 }

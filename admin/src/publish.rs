@@ -24,28 +24,28 @@ mod object;
 mod refreshes;
 mod sequence;
 mod session;
-mod settings;
 mod text;
 mod token;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use axum::extract::ws::Utf8Bytes;
+use longmen_core::config::Secret;
+use longmen_core::lifecycle::Lifecycle;
 use longmen_core::sync::RunningMode;
 use longmen_db::Store;
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 pub use endpoint::routes;
 pub use gateways::{GatewayView, Gateways};
-pub use settings::SyncSettings;
 
 use dispatcher::Dispatcher;
 use hub::Hub;
 use refreshes::Refreshes;
 use token::SyncToken;
+
+use crate::config::SyncConfig;
 
 /// The sync of one admin. Clones are handles to the same.
 #[derive(Debug, Clone)]
@@ -55,7 +55,7 @@ pub struct Publisher(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     store: Store,
-    settings: SyncSettings,
+    config: SyncConfig,
     token: SyncToken,
     hub: Arc<Hub>,
     refreshes: Refreshes,
@@ -67,43 +67,34 @@ struct Shared {
 }
 
 impl Publisher {
-    /// Prepares the sync: opens or makes the sync token in `data_dir`.
+    /// Prepares the sync: takes the configured sync token, or opens or makes the kept one.
     ///
     /// # Errors
     /// The token's file can neither be read nor made.
-    pub fn new(
-        store: Store,
-        settings: SyncSettings,
-        data_dir: &Path,
-        context_path: &str,
-    ) -> anyhow::Result<Self> {
-        let token = SyncToken::open(settings.token.as_deref(), data_dir)?;
-        if settings.allow_anonymous {
-            tracing::warn!(
-                "shenyu.sync.websocket.allowAnonymous is true: any machine that reaches the admin \
-                 can read the whole configuration, secrets included"
-            );
-        }
+    pub fn new(store: Store, config: &SyncConfig, context_path: &str) -> anyhow::Result<Self> {
+        let configured = config.token.as_ref().map(Secret::expose);
+        let token = SyncToken::open(configured, &config.token_path)?;
         let running_mode = serde_json::to_string(&RunningMode::standalone(context_path))?.into();
+        let limits = &config.websocket;
         Ok(Self(Arc::new(Shared {
             refreshes: Refreshes::new(store.clone()),
             store,
-            settings,
             token,
-            hub: Arc::default(),
+            hub: Arc::new(Hub::new(limits.max_sessions, limits.queue_size)),
+            config: config.clone(),
             gateways: Gateways::default(),
             running_mode,
             poke: Notify::new(),
         })))
     }
 
-    /// Starts the dispatcher. On `stop` it ends, and all sessions with it.
+    /// Starts the dispatcher. When the life comes to its end it stops, and all sessions with it.
     ///
     /// # Errors
     /// The database's.
-    pub async fn start(&self, tasks: &TaskTracker, stop: CancellationToken) -> anyhow::Result<()> {
+    pub async fn start(&self, life: &Lifecycle) -> anyhow::Result<()> {
         let dispatcher = Dispatcher::new(Arc::clone(&self.0)).await?;
-        tasks.spawn(dispatcher.run(stop));
+        life.spawn(&Handle::current(), "dispatcher", dispatcher.run(life.soft().clone()));
         Ok(())
     }
 

@@ -33,9 +33,6 @@ use crate::{
 
 pub use build::RouteTable;
 
-/// The largest body that is read, unless a route says otherwise.
-pub const MAX_BODY_BYTES: usize = 4 << 20;
-
 /// The routes of one resource, or of all of them together.
 #[derive(Debug, Default)]
 pub struct Routes {
@@ -107,7 +104,7 @@ macro_rules! methods {
             A: Answer + 'static,
             H: Handler<I, A>,
         {
-            self.route(Method::$method, path, permission, summary, MAX_BODY_BYTES, handler)
+            self.route(Method::$method, path, permission, summary, None, handler)
         }
     )+};
 }
@@ -130,7 +127,7 @@ impl Routes {
         delete DELETE;
     }
 
-    /// Registers an operation with a body limit of its own, in bytes.
+    /// Registers an operation; `max_body_bytes` is its own limit in place of the configured one.
     #[must_use]
     pub fn route<I, A, H>(
         mut self,
@@ -138,7 +135,7 @@ impl Routes {
         path: &'static str,
         permission: Permission,
         summary: &'static str,
-        max_body_bytes: usize,
+        max_body_bytes: Option<usize>,
         handler: H,
     ) -> Self
     where

@@ -11,6 +11,7 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
+use longmen_core::lifecycle::Lifecycle;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
@@ -18,18 +19,14 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt as _;
 
+use crate::config::ServerConfig;
+
 /// The address a call came from, in the extensions of its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer(pub SocketAddr);
 
-/// How long a peer may take for a request head, which also bounds how long an idle connection stays.
-const HEAD_DEADLINE: Duration = Duration::from_secs(60);
-
 /// How many connections are open at once; more wait in the listener's queue.
 const MAX_CONNECTIONS: usize = 8192;
-
-/// How long requests in flight may take after the stop was asked for.
-const DRAIN_DEADLINE: Duration = Duration::from_secs(10);
 
 /// The pause after a failed accept (out of descriptors, mostly).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -38,7 +35,14 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 ///
 /// Connections that were taken over (websockets) are not waited for here: whoever took one over
 /// ends it on the same signal.
-pub(crate) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
+pub(crate) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    config: ServerConfig,
+    life: Lifecycle,
+) {
+    let head_deadline = config.client_head_timeout;
+    let stop = life.soft();
     let connections = TaskTracker::new();
     let cut = CancellationToken::new();
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
@@ -53,15 +57,16 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
             let _place = place;
             tokio::select! {
                 () = cut.cancelled() => {}
-                () = serve_connection(stream, peer, router, stop) => {}
+                () = serve_connection(stream, peer, router, stop, head_deadline) => {}
             }
         });
     }
     drop(listener);
     connections.close();
-    if tokio::time::timeout(DRAIN_DEADLINE, connections.wait()).await.is_err() {
+    let grace = config.shutdown_grace;
+    if tokio::time::timeout(grace, connections.wait()).await.is_err() {
         let left = connections.len();
-        tracing::warn!(left, after = ?DRAIN_DEADLINE, "connections were cut off at the stop");
+        tracing::warn!(left, after = ?grace, "connections were cut off at the stop");
         cut.cancel();
         connections.wait().await;
     }
@@ -73,6 +78,7 @@ async fn serve_connection(
     peer: SocketAddr,
     router: Router,
     stop: CancellationToken,
+    head_deadline: Duration,
 ) {
     let service = router.map_request(move |mut request: http::Request<_>| {
         request.extensions_mut().insert(Peer(peer));
@@ -81,7 +87,7 @@ async fn serve_connection(
     let mut connection = std::pin::pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_DEADLINE)
+            .header_read_timeout(head_deadline)
             .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
             .with_upgrades()
     );

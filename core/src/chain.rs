@@ -42,3 +42,6 @@ pub use plugin::{
     Plugin, RuleParts,
 };
 pub use target::{Target, TargetKind, TargetPolicy};
+
+#[cfg(test)]
+mod tests;

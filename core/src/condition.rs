@@ -37,4 +37,4 @@ pub use validate::validate;
 pub use view::{ContextField, RequestView};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

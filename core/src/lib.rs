@@ -10,6 +10,7 @@
 pub mod body;
 pub mod chain;
 pub mod condition;
+pub mod config;
 pub mod error;
 pub mod layer;
 pub mod lifecycle;

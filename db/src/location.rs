@@ -20,8 +20,8 @@ impl Location {
     /// Reads an address.
     ///
     /// In: `postgres://…` or `postgresql://…`, the same behind `jdbc:` (parameters `user`,
-    /// `password`, `currentSchema` and `sslmode` are understood, others of the Java driver are
-    /// left out), `sqlite:PATH`, `sqlite://PATH`, or a plain path.
+    /// `password`, `currentSchema`, `ssl` and `sslmode` are understood, others of the Java driver
+    /// are left out), `sqlite:PATH`, `sqlite://PATH`, or a plain path.
     ///
     /// # Errors
     /// [`Error::Address`] for another database, or an address that cannot be read.
@@ -132,6 +132,8 @@ fn jdbc_parameter(pair: &str) -> Option<String> {
     let (name, value) = pair.split_once('=')?;
     match name {
         "user" | "password" | "sslmode" => Some(format!("{name}={value}")),
+        // What the Java driver means by it.
+        "ssl" if value == "true" => Some("sslmode=verify-full".to_owned()),
         "currentSchema" => Some(format!("options[search_path]={value}")),
         _ => None,
     }

@@ -112,7 +112,7 @@ async fn granted(
         let namespace_id = query.namespace_id.as_deref().unwrap_or(DEFAULT_NAMESPACE);
         let linked = namespace_plugin::of_namespace(&mut tx, namespace_id).await?;
         let linked: HashSet<&str> = linked.iter().map(|row| row.name.as_str()).collect();
-        let reserved = &context.state().config().super_user_permissions;
+        let reserved = &context.state().config().security.dashboard.only_super_admin_permissions;
         mine.retain(|resource| {
             let plugin = resource.url.strip_prefix(PLUGIN_MENUS);
             !reserved.contains(&resource.perms) && plugin.is_none_or(|name| linked.contains(name))

@@ -44,7 +44,8 @@ async fn list(context: Context, (): ()) -> ApiResult<Reply<Vec<OperationResponse
         operator: (caller.name != SUPER_USER).then(|| caller.name.clone()),
         ..OperationFilter::default()
     };
-    let newest = PageRequest::new(1, context.state().config().operation_log_limit);
+    let limit = context.state().config().security.dashboard.record_log_limit;
+    let newest = PageRequest::new(1, i64::from(limit));
     let page = operation_log::page(&mut *context.read().await?, &filter, newest).await?;
     let zone = context.state().store().time_zone();
     let rows = page.rows.into_iter().map(|row| OperationResponse::new(row, zone)).collect();

@@ -1,5 +1,10 @@
 //! The catalogue of plugins.
 
+mod menu;
+mod request;
+mod write;
+
+use http::Method;
 use longmen_db::{
     Like, Tx,
     repository::plugin::{self, ActiveRow, PluginFilter, PluginRow},
@@ -20,11 +25,48 @@ use crate::{
 
 pub(super) fn routes() -> Routes {
     const EDIT: &[&str] = &["system:plugin:edit"];
+    const DELETE: &[&str] = &["system:plugin:delete"];
+    const MENU: &[&str] = &["system:plugin:resource"];
+    const SWITCH: &[&str] = &["system:plugin:disable"];
     Routes::new("plugin-template")
         .get("/plugin-template", Authenticated, "Searches the catalogue", page)
         .get("/plugin-template/all", Authenticated, "Lists the catalogue", all)
         .get("/plugin-template/snapshot/active", Authenticated, "What is switched on", active)
         .get("/plugin-template/{id}", AnyOf(EDIT), "Shows a plugin of the catalogue", detail)
+        .route(
+            Method::POST,
+            "/plugin-template",
+            AnyOf(&["system:plugin:add"]),
+            "Adds a plugin to the catalogue",
+            Some(request::MAX_BODY_BYTES),
+            write::create,
+        )
+        .route(
+            Method::PUT,
+            "/plugin-template/{id}",
+            AnyOf(EDIT),
+            "Changes a plugin of the catalogue; namespaces keep their settings",
+            Some(request::MAX_BODY_BYTES),
+            write::update,
+        )
+        .put(
+            "/plugin-template/createPluginResource/{id}",
+            AnyOf(MENU),
+            "Makes the menu of a plugin",
+            write::create_menu,
+        )
+        .delete(
+            "/plugin-template/batch",
+            AnyOf(DELETE),
+            "Deletes plugins that no namespace has",
+            write::delete,
+        )
+        .post(
+            "/plugin-template/enabled",
+            AnyOf(SWITCH),
+            "Switches what a new link starts with",
+            write::enabled,
+        )
 }
 
 /// A plugin of the catalogue.

@@ -23,6 +23,6 @@ impl Caller {
     pub async fn granted(&self, state: &AppState) -> ApiResult<Granted> {
         let mut tx = state.store().read().await?;
         let strings = permission::of_user(&mut tx, &self.user_id).await?;
-        Ok(Granted::new(strings, &state.config().super_user_permissions))
+        Ok(Granted::new(strings, &state.config().security.dashboard.only_super_admin_permissions))
     }
 }

@@ -32,7 +32,7 @@ pub(crate) async fn check_token(
     next: Next,
 ) -> Response {
     let path = request.uri().path();
-    if gate.open.matches(path) || gate.state.config().white_list.matches(path) {
+    if gate.open.matches(path) || gate.state.white_list().matches(path) {
         return next.run(request).await;
     }
     let token = find_token(request.headers(), request.uri().query());

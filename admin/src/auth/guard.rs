@@ -25,11 +25,11 @@ const TOO_OLD: &str = "If the password has not been changed for a long time,  pl
 /// # Errors
 /// One of the two texts; failures of the store.
 pub async fn guard_super_user(state: &AppState, caller: &Caller, wanted: &[&str]) -> ApiResult<()> {
-    let config = state.config();
+    let dashboard = &state.config().security.dashboard;
     let reserved = wanted
         .iter()
-        .any(|wanted| config.super_user_permissions.iter().any(|reserved| reserved == wanted));
-    if !reserved || !config.super_user_password_guard {
+        .any(|wanted| dashboard.only_super_admin_permissions.iter().any(|one| one == wanted));
+    if !reserved || dashboard.super_admin_password_valid.is_none() {
         return Ok(());
     }
     match password_age_fault(state, &caller.name).await? {
@@ -46,6 +46,10 @@ pub async fn password_age_fault(state: &AppState, name: &str) -> ApiResult<Optio
     let mut tx = state.store().read().await?;
     let Some(user) = user::find_by_name(&mut tx, name).await? else { return Ok(None) };
     let Some(set_ms) = user.password_ms else { return Ok(Some(STILL_DEFAULT)) };
-    let limit_ms = state.config().super_user_password_max_age_ms;
-    Ok((state.now_ms() - set_ms > limit_ms).then_some(TOO_OLD))
+    // Without a limit of its own the page that asks is told of the first password alone.
+    let Some(limit) = state.config().security.dashboard.super_admin_password_valid else {
+        return Ok(None);
+    };
+    let age_ms = u128::try_from(state.now_ms() - set_ms).unwrap_or_default();
+    Ok((age_ms > limit.as_millis()).then_some(TOO_OLD))
 }

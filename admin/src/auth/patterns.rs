@@ -6,11 +6,11 @@ pub struct PathPatterns(Vec<String>);
 
 impl PathPatterns {
     /// The patterns, blank ones left out.
-    pub fn new(patterns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+    pub fn new(patterns: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         Self(
             patterns
                 .into_iter()
-                .map(|pattern| Into::<String>::into(pattern).trim().to_owned())
+                .map(|pattern| pattern.as_ref().trim().to_owned())
                 .filter(|pattern| !pattern.is_empty())
                 .collect(),
         )

@@ -43,7 +43,7 @@ impl<T: RequestBody> Bind for Body<T> {
     }
 }
 
-/// A form: `application/x-www-form-urlencoded` in the body, and the query.
+/// A form: `application/x-www-form-urlencoded` or `multipart/form-data`, and the query.
 pub trait RequestForm: Sized + Send + Sync {
     /// Names, types, and whether a call without them fails.
     const FIELDS: &'static [(&'static str, super::JavaType, bool)];
@@ -65,7 +65,13 @@ pub struct Form<T>(pub T);
 
 impl<T: RequestForm> Bind for Form<T> {
     async fn bind(request: &Incoming) -> Result<Self, ApiError> {
-        let fields = request.query.clone().and(QueryArgs::parse(&request.body));
+        let content_type = request.headers.get(http::header::CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let body = match super::multipart::fields(content_type, &request.body) {
+            Some(fields) => QueryArgs::from_pairs(fields),
+            None => QueryArgs::parse(&request.body),
+        };
+        let fields = request.query.clone().and(body);
         let mut rules = Violations::new();
         let form = T::read(&request.state, &fields, &mut rules).await?;
         rules.into_body_result()?;

@@ -44,6 +44,10 @@ impl QueryArgs {
         Self(super::percent::form_pairs(text))
     }
 
+    pub(super) const fn from_pairs(pairs: Vec<(String, String)>) -> Self {
+        Self(pairs)
+    }
+
     /// One parameter, such as one of the path that is to be read like those of the query.
     #[must_use]
     pub fn of(name: &str, value: &str) -> Self {

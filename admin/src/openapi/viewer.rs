@@ -29,7 +29,10 @@ pub(crate) fn routes() -> Routes {
             Permission::Public,
             "Leads to the viewer",
             get(async |State(state): State<AppState>| {
-                Redirect::to(&format!("{}/swagger-ui/index.html", state.config().context_path))
+                Redirect::to(&format!(
+                    "{}/swagger-ui/index.html",
+                    state.config().server.context_path
+                ))
             }),
         )
         .raw(
@@ -56,7 +59,7 @@ async fn index(State(state): State<AppState>) -> Response {
         Some(found) => found,
         None => return StatusCode::NOT_FOUND.into_response(),
     };
-    let base = format!("<head><base href=\"{}/swagger-ui/\">", state.config().context_path);
+    let base = format!("<head><base href=\"{}/swagger-ui/\">", state.config().server.context_path);
     let page = String::from_utf8_lossy(&page).replacen("<head>", &base, 1);
     ([(header::CONTENT_TYPE, "text/html;charset=utf-8")], page).into_response()
 }
@@ -71,7 +74,7 @@ async fn file(State(state): State<AppState>, Path(name): Path<String>) -> Respon
 }
 
 fn read(name: &str, state: &AppState) -> Option<(String, Vec<u8>)> {
-    let url = format!("{}/v3/api-docs", state.config().context_path);
+    let url = format!("{}/v3/api-docs", state.config().server.context_path);
     let config = Config::new([url]);
     let file = utoipa_swagger_ui::serve(name, Arc::new(config)).ok().flatten()?;
     Some((file.content_type, file.bytes.into_owned()))

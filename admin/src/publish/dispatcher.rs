@@ -6,7 +6,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use longmen_db::{ChangeSet, GLOBAL, Heads, ReadTx, Since, WakeUp, heads, renew_epoch, since};
 use tokio::time::{MissedTickBehavior, interval};
@@ -16,9 +15,6 @@ use super::Shared;
 use super::changes::{self, RowError, Scope};
 use super::hub::{Audience, Delivery, Ending, Part};
 use super::refreshes::Kind;
-
-/// How often the table is read although nothing woke the dispatcher.
-const POLL: Duration = Duration::from_secs(1);
 
 /// Rows that are read at a time.
 const ROWS: u32 = 5_000;
@@ -55,7 +51,7 @@ impl Dispatcher {
     /// Delivers until `stop`, then ends all sessions. Errors of the database are logged once, and
     /// the next wake-up or poll goes on from the same versions.
     pub(super) async fn run(mut self, stop: CancellationToken) {
-        let mut poll = interval(POLL);
+        let mut poll = interval(self.shared.config.poll_interval);
         poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {

@@ -14,7 +14,7 @@ use longmen_core::sync::{NEGOTIATION_HEADER, NEGOTIATION_VERSION};
 
 use super::gateways::GatewayView;
 use super::handshake::{Opening, admit};
-use super::hub::{Dialect, MAX_SESSIONS};
+use super::hub::Dialect;
 use super::session;
 use crate::error::ApiError;
 use crate::permission::Permission;
@@ -44,11 +44,12 @@ async fn websocket(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
     let shared = Arc::clone(&state.publisher().0);
-    if !shared.settings.websocket {
+    let config = &shared.config.websocket;
+    if !config.enabled {
         return ApiError::Unreadable.into_response();
     }
     let peer: Option<SocketAddr> = peer.map(|Extension(Peer(peer))| peer);
-    let opening = match admit(&headers, peer, &shared.settings, &shared.token) {
+    let opening = match admit(&headers, peer, config, &shared.token) {
         Ok(opening) => opening,
         Err(refusal) => {
             tracing::warn!(?peer, ?refusal, "a gateway's handshake was refused");
@@ -62,11 +63,11 @@ async fn websocket(
     let dialect = if opening.ours { Dialect::Ours } else { Dialect::Stock };
     let stopping = state.stop().is_cancelled();
     let Some(inbox) = shared.hub.open(&opening.namespace, dialect).filter(|_| !stopping) else {
-        tracing::warn!(?peer, limit = MAX_SESSIONS, "no room for another gateway");
+        tracing::warn!(?peer, limit = config.max_sessions, "no room for another gateway");
         return (StatusCode::SERVICE_UNAVAILABLE, "no room for another gateway").into_response();
     };
     let limit = match dialect {
-        Dialect::Stock => shared.settings.message_bytes(),
+        Dialect::Stock => config.max_message_bytes,
         Dialect::Ours => OUR_MESSAGE_BYTES,
     };
     shared.gateways.opened(view(inbox.id, &opening, peer, shared.store.now_ms()));

@@ -11,8 +11,8 @@ use longmen_core::sync::{
 };
 use serde_json::json;
 
-use super::settings::SyncSettings;
 use super::token::SyncToken;
+use crate::config::WebsocketSyncConfig;
 
 /// Headers by which a proxy on this machine shows that the peer is not the gateway itself.
 const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
@@ -83,18 +83,17 @@ fn timestamp(now_ms: i64) -> String {
 pub(super) fn admit(
     headers: &HeaderMap,
     peer: Option<SocketAddr>,
-    settings: &SyncSettings,
+    config: &WebsocketSyncConfig,
     token: &SyncToken,
 ) -> Result<Opening, Refusal> {
-    if let Some(allowed) = &settings.allow_origins {
-        let origin = headers.get(header::ORIGIN).map(http::HeaderValue::as_bytes);
-        if !allowed.iter().any(|allowed| Some(allowed.as_bytes()) == origin) {
-            return Err(Refusal::Origin);
-        }
+    let origin = headers.get(header::ORIGIN).map(http::HeaderValue::as_bytes);
+    let is_origin = |allowed: &String| Some(allowed.as_bytes()) == origin;
+    if !config.allow_origins.is_empty() && !config.allow_origins.iter().any(is_origin) {
+        return Err(Refusal::Origin);
     }
     let local = peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback())
         && !FORWARDED.iter().any(|name| headers.contains_key(*name));
-    let trusted = local || settings.allow_anonymous;
+    let trusted = local || config.allow_anonymous;
     if !trusted && !headers.get(TOKEN_HEADER).is_some_and(|given| token.is(given.as_bytes())) {
         return Err(Refusal::Token);
     }
@@ -126,6 +125,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::config::AdminConfig;
 
     const RECORDED: &str = include_str!("../../tests/golden/websocket/handshake-liveness.jsonl");
 
@@ -140,12 +140,17 @@ mod tests {
     }
 
     fn token() -> SyncToken {
-        SyncToken::open(Some("secret"), std::path::Path::new(".")).unwrap()
+        SyncToken::open(Some("secret"), std::path::Path::new("unused")).unwrap()
     }
 
-    fn shipped() -> SyncSettings {
-        let allow_origins = SyncSettings::origins("ws://localhost:9095;ws://localhost:9195;");
-        SyncSettings { allow_origins, ..SyncSettings::default() }
+    fn open_to_all() -> WebsocketSyncConfig {
+        AdminConfig::default().sync.websocket
+    }
+
+    fn shipped() -> WebsocketSyncConfig {
+        let text = "shenyu: {sync: {websocket: {allowOrigins: \
+                    'ws://localhost:9095;ws://localhost:9195;'}}}";
+        AdminConfig::from_yaml(text).unwrap().sync.websocket
     }
 
     fn here() -> Option<SocketAddr> {
@@ -181,7 +186,7 @@ mod tests {
 
     #[test]
     fn namespace_port_and_dialect_come_from_the_headers() {
-        let settings = SyncSettings::default();
+        let settings = open_to_all();
         let open = |lines: &[(&str, &str)]| admit(&headers(lines), here(), &settings, &token());
         let opening = open(&[("NamespaceID", "ns"), ("clientport", "9195")]).unwrap();
         assert_eq!(
@@ -200,7 +205,7 @@ mod tests {
     #[test]
     fn the_token_is_asked_of_everyone_who_is_not_this_machine() {
         let open = |peer: Option<&str>, lines: &[(&str, &str)], allow_anonymous: bool| {
-            let settings = SyncSettings { allow_anonymous, ..SyncSettings::default() };
+            let settings = WebsocketSyncConfig { allow_anonymous, ..open_to_all() };
             let peer = peer.map(|peer| peer.parse().unwrap());
             admit(&headers(lines), peer, &settings, &token()).is_ok()
         };

@@ -12,12 +12,6 @@ use tokio::sync::{mpsc, watch};
 
 use super::refreshes::Kind;
 
-/// Most sessions at a time, over all namespaces.
-pub(super) const MAX_SESSIONS: usize = 4096;
-
-/// Most deliveries that wait for one session.
-const QUEUE_DELIVERIES: usize = 16_384;
-
 /// Most bytes that wait for one session, unless a single delivery is larger. The texts are shared,
 /// so this bounds what one slow session can keep alive.
 const QUEUE_BYTES: usize = 32 * 1024 * 1024;
@@ -120,8 +114,12 @@ pub(super) struct Audience {
 }
 
 /// All sessions of this admin.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Hub {
+    /// Most sessions at a time, over all namespaces.
+    max_sessions: usize,
+    /// Most deliveries that wait for one session.
+    queue_size: usize,
     namespaces: Mutex<HashMap<String, Namespace>>,
     epoch: Mutex<Arc<str>>,
     sessions: AtomicUsize,
@@ -131,14 +129,26 @@ pub(super) struct Hub {
 // === impl Hub ===
 
 impl Hub {
-    /// Adds a session; `None` when there are [`MAX_SESSIONS`] already.
+    /// A hub without sessions, with these limits.
+    pub(super) fn new(max_sessions: usize, queue_size: usize) -> Self {
+        Self {
+            max_sessions,
+            queue_size,
+            namespaces: Mutex::default(),
+            epoch: Mutex::new("".into()),
+            sessions: AtomicUsize::new(0),
+            last_id: AtomicU64::new(0),
+        }
+    }
+
+    /// Adds a session; `None` when there are as many as may be.
     pub(super) fn open(self: &Arc<Self>, namespace: &str, dialect: Dialect) -> Option<Inbox> {
         let admitted = self.sessions.fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| {
-            (count < MAX_SESSIONS).then_some(count + 1)
+            (count < self.max_sessions).then_some(count + 1)
         });
         admitted.ok()?;
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        let (sender, queue) = mpsc::channel(QUEUE_DELIVERIES);
+        let (sender, queue) = mpsc::channel(self.queue_size);
         let (end, ending) = watch::channel(None);
         let waiting_bytes = Arc::new(AtomicUsize::new(0));
         let outbox = Outbox {
@@ -344,8 +354,11 @@ mod tests {
         Arc::new(Delivery { epoch: "e".into(), version, resync: false, parts })
     }
 
+    const MAX_SESSIONS: usize = 40;
+    const QUEUE: usize = 16;
+
     fn hub() -> Arc<Hub> {
-        Arc::new(Hub::default())
+        Arc::new(Hub::new(MAX_SESSIONS, QUEUE))
     }
 
     #[tokio::test]
@@ -369,7 +382,7 @@ mod tests {
         let hub = hub();
         let slow = hub.open("a", Dialect::Stock).unwrap();
         let mut quick = hub.open("a", Dialect::Stock).unwrap();
-        for version in 1..=QUEUE_DELIVERIES as u64 + 1 {
+        for version in 1..=QUEUE as u64 + 1 {
             hub.deliver("a", version, false, Some(delivery(version, 1)), None);
             assert_eq!(quick.next().await.version, version);
         }

@@ -10,9 +10,6 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// The file that keeps a generated token, in the data folder.
-const FILE: &str = "sync-token";
-
 /// Bytes of randomness in a generated token.
 const RANDOM_BYTES: usize = 32;
 
@@ -20,19 +17,18 @@ const RANDOM_BYTES: usize = 32;
 pub(super) struct SyncToken(Box<str>);
 
 impl SyncToken {
-    /// The configured token, else the one kept in `dir`, else a new one that is then kept there in
-    /// a file that only its owner can read.
+    /// The configured token, else the one kept in the file at `path`, else a new one that is then
+    /// kept there so that only its owner can read it.
     ///
     /// # Errors
     /// The file can neither be read nor made.
-    pub(super) fn open(configured: Option<&str>, dir: &Path) -> anyhow::Result<Self> {
+    pub(super) fn open(configured: Option<&str>, path: &Path) -> anyhow::Result<Self> {
         if let Some(token) = configured.map(str::trim).filter(|token| !token.is_empty()) {
             return Ok(Self(token.into()));
         }
-        let path = dir.join(FILE);
-        let token = match read(&path).with_context(|| format!("read {}", path.display()))? {
+        let token = match read(path).with_context(|| format!("read {}", path.display()))? {
             Some(token) => token,
-            None => make(&path).with_context(|| format!("write {}", path.display()))?,
+            None => make(path).with_context(|| format!("write {}", path.display()))?,
         };
         Ok(Self(token.into()))
     }
@@ -77,6 +73,9 @@ fn make(path: &Path) -> io::Result<String> {
     let token = URL_SAFE_NO_PAD.encode(random);
     let side: PathBuf = path.with_extension(format!("{}.new", std::process::id()));
     let written = (|| {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
         let mut file =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&side)?;
         writeln!(file, "{token}")?;
@@ -98,22 +97,22 @@ mod tests {
     #[test]
     fn a_token_is_made_once_and_only_its_owner_reads_it() {
         let dir = tempfile::tempdir().unwrap();
-        let first = SyncToken::open(None, dir.path()).unwrap();
-        let again = SyncToken::open(Some("  "), dir.path()).unwrap();
+        let path = dir.path().join("kept").join("sync-token");
+        let first = SyncToken::open(None, &path).unwrap();
+        let again = SyncToken::open(Some("  "), &path).unwrap();
         assert!(again.is(first.0.as_bytes()) && first.0.len() == 43);
-        let path = dir.path().join(FILE);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
 
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        SyncToken::open(None, dir.path()).unwrap();
+        SyncToken::open(None, &path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
 
     #[test]
     fn only_the_whole_token_counts_and_a_configured_one_wins() {
         let dir = tempfile::tempdir().unwrap();
-        let token = SyncToken::open(Some(" secret\n"), dir.path()).unwrap();
+        let token = SyncToken::open(Some(" secret\n"), &dir.path().join("sync-token")).unwrap();
         assert!(token.is(b"secret"));
         for wrong in [&b"secre"[..], b"secret ", b"Secret", b""] {
             assert!(!token.is(wrong), "{wrong:?}");
@@ -123,12 +122,12 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_file_is_filled_and_a_missing_folder_is_named() {
+    fn an_empty_file_is_filled_and_an_impossible_one_is_named() {
         let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join(FILE), "\n").unwrap();
-        assert_eq!(SyncToken::open(None, dir.path()).unwrap().0.len(), 43);
-        let missing = dir.path().join("no");
-        let error = SyncToken::open(None, &missing).unwrap_err();
-        assert!(format!("{error:#}").contains("no/sync-token"), "{error:#}");
+        let path = dir.path().join("sync-token");
+        fs::write(&path, "\n").unwrap();
+        assert_eq!(SyncToken::open(None, &path).unwrap().0.len(), 43);
+        let error = SyncToken::open(None, &path.join("below")).unwrap_err();
+        assert!(format!("{error:#}").contains("sync-token/below"), "{error:#}");
     }
 }

@@ -1,6 +1,6 @@
 //! One call: read, bind, check the permission, run.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use axum::{
     extract::{Request, State},
@@ -20,15 +20,12 @@ use crate::{
     state::AppState,
 };
 
-/// How long a client may take to send a body.
-const BODY_DEADLINE: Duration = Duration::from_secs(30);
-
 /// The method router of one operation.
 pub(super) fn serve<I, A, H>(
     method: Method,
     path: &'static str,
     permission: Permission,
-    max_body_bytes: usize,
+    max_body_bytes: Option<usize>,
     handler: H,
 ) -> MethodRouter<AppState>
 where
@@ -39,10 +36,17 @@ where
     let filter = MethodFilter::try_from(method)
         .unwrap_or_else(|error| panic!("{path} is registered with an odd method: {error}"));
     on(filter, async move |State(state): State<AppState>, request: Request| -> Response {
+        let config = &state.config().server;
+        let max_body_bytes = max_body_bytes.unwrap_or(config.request_max_bytes);
+        let deadline = config.request_timeout;
         let call = Call { state, path, permission, max_body_bytes };
-        match call.run(request, handler).await {
-            Ok(answer) => answer.into_response(),
-            Err(error) => error.into_response(),
+        match tokio::time::timeout(deadline, call.run(request, handler)).await {
+            Ok(Ok(answer)) => answer.into_response(),
+            Ok(Err(error)) => error.into_response(),
+            Err(_) => {
+                tracing::warn!(path, ?deadline, "a call took too long and was given up");
+                ApiError::Unreadable.into_response()
+            }
         }
     })
 }
@@ -61,12 +65,9 @@ impl Call {
         H: Handler<I, A>,
     {
         let (parts, body) = request.into_parts();
-        let read = axum::body::to_bytes(body, self.max_body_bytes);
-        let body = match tokio::time::timeout(BODY_DEADLINE, read).await {
-            Ok(Ok(body)) => body,
-            Ok(Err(error)) => return Err(self.unreadable(&error)),
-            Err(_) => return Err(ApiError::Unreadable),
-        };
+        let body = axum::body::to_bytes(body, self.max_body_bytes)
+            .await
+            .map_err(|error| self.unreadable(&error))?;
         let caller = parts.extensions.get::<Arc<Caller>>().cloned();
         let peer = parts.extensions.get::<crate::serve::Peer>().copied();
         let incoming = Incoming {

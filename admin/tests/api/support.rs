@@ -1,9 +1,24 @@
 //! An admin of this process, and a client to call it.
 
-use std::{net::TcpListener, time::Duration};
+use std::{
+    net::{Ipv4Addr, TcpListener},
+    time::Duration,
+};
 
 use http::HeaderMap;
-use longmen_admin::{Admin, RunningAdmin, config::AdminConfig};
+use longmen_admin::auth::legacy_hash;
+use longmen_admin::{
+    Admin, RunningAdmin,
+    config::{AdminConfig, StoreConfig},
+};
+use longmen_core::{config::Secret, test_util::postgres::fresh_database};
+use longmen_db::{
+    Actor,
+    repository::{
+        permission, role,
+        user::{self, NewUser},
+    },
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -20,6 +35,13 @@ pub(crate) struct TestAdmin {
     _folder: TempDir,
 }
 
+/// The two kinds of store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Database {
+    Sqlite,
+    Postgres,
+}
+
 /// What came back.
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -34,14 +56,27 @@ impl TestAdmin {
         Self::with(|_| {}).await
     }
 
+    /// On a fresh database of this kind.
+    pub(crate) async fn on(database: Database) -> Self {
+        match database {
+            Database::Sqlite => Self::start().await,
+            Database::Postgres => {
+                let made = tokio::task::spawn_blocking(fresh_database).await;
+                let url = Secret::new(made.unwrap());
+                Self::with(|config| config.store = StoreConfig::Postgres { url }).await
+            }
+        }
+    }
+
     pub(crate) async fn with(change: impl FnOnce(&mut AdminConfig)) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut config = AdminConfig {
-            listen: "127.0.0.1:0".to_owned(),
-            data_dir: folder.path().to_owned(),
-            initial_password: Some(PASSWORD.to_owned()),
-            ..AdminConfig::default()
-        };
+        let mut config = AdminConfig::default();
+        config.server.address = Ipv4Addr::LOCALHOST.into();
+        config.server.port = 0;
+        config.store = StoreConfig::Sqlite { path: folder.path().join("longmen.db") };
+        config.sync.token_path = folder.path().join("sync-token");
+        config.security.admin_password = Some(Secret::new(PASSWORD));
+        config.security.admin_password_path = folder.path().join("admin-password");
         change(&mut config);
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let admin = Admin::builder(config).start().await.unwrap();
@@ -103,8 +138,35 @@ impl TestAdmin {
         answer["data"]["token"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
     }
 
+    /// A user with a password hash of the reference's kind and no role. Returns the id.
+    pub(crate) async fn add_user(&self, name: &str, password: &str) -> String {
+        let mut uow = self.admin.state().store().begin(Actor::system()).await.unwrap();
+        let new = NewUser {
+            user_name: name.to_owned(),
+            password: legacy_hash(password),
+            role: 1,
+            enabled: true,
+        };
+        let id = user::insert(&mut uow, &new).await.unwrap();
+        uow.commit().await.unwrap();
+        id
+    }
+
+    /// Gives a user a new role that holds these permission strings.
+    pub(crate) async fn grant(&self, user_id: &str, role_name: &str, perms: &[&str]) {
+        let mut uow = self.admin.state().store().begin(Actor::system()).await.unwrap();
+        let role_id = role::insert(&mut uow, role_name, None).await.unwrap();
+        for perms in perms {
+            let resource = permission::find_resource_by_perms(&mut uow, perms).await.unwrap();
+            let resource = resource.unwrap_or_else(|| panic!("nothing carries {perms}"));
+            role::grant(&mut uow, &role_id, &resource.id).await.unwrap();
+        }
+        role::assign(&mut uow, user_id, &role_id).await.unwrap();
+        uow.commit().await.unwrap();
+    }
+
     pub(crate) async fn stop(self) {
-        self.admin.stop().await;
+        assert!(self.admin.stop().await, "the admin did not stop well");
     }
 }
 

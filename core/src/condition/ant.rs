@@ -12,6 +12,10 @@ use super::regexes::{RegexFault, Regexes};
 pub struct AntPattern {
     text: Box<str>,
     segments: Box<[Segment]>,
+    /// The length of the leading text that a path without empty segments must begin with.
+    prefix: u32,
+    /// How many segments that text holds.
+    prefix_segments: u32,
     /// How many segments stand before the first `**`; all of them without one.
     head: u32,
     /// The segment after the last `**`; 0 without one.
@@ -48,9 +52,12 @@ impl AntPattern {
         let is_rest = |segment: &Segment| matches!(segment, Segment::Rest);
         let head = segments.iter().position(is_rest).unwrap_or(segments.len());
         let tail = segments.iter().rposition(is_rest).map_or(0, |at| at + 1);
+        let (prefix, prefix_segments) = literal_prefix(pattern, &segments);
         Ok(Self {
             text: pattern.into(),
             segments: segments.into_boxed_slice(),
+            prefix,
+            prefix_segments,
             head: narrow(head),
             tail: narrow(tail),
         })
@@ -70,7 +77,15 @@ impl AntPattern {
         }
         let mut walk = Segments::new(path);
         let head = self.head as usize;
-        for (at, segment) in self.segments[..head].iter().enumerate() {
+        // In one step over the literal beginning; where that fails, empty segments may be why.
+        let prefix = &self.text.as_bytes()[..self.prefix as usize];
+        let rest = path.as_bytes().strip_prefix(prefix);
+        let mut done = 0;
+        if rest.is_some_and(|rest| rest.first().is_none_or(|&byte| byte == b'/')) {
+            walk.front = prefix.len();
+            done = self.prefix_segments as usize;
+        }
+        for (at, segment) in self.segments[..head].iter().enumerate().skip(done) {
             match walk.next() {
                 Some(text) if self.fits(segment, text) => {}
                 Some(_) => return false,
@@ -149,6 +164,24 @@ fn segment(text: &str, from: usize, regexes: &mut Regexes) -> Result<Segment, Re
     })
 }
 
+/// The leading literal segments as one text, where single slashes divide them: its length in bytes
+/// and in segments.
+fn literal_prefix(pattern: &str, segments: &[Segment]) -> (u32, u32) {
+    let mut end = 0;
+    let mut count = 0;
+    let first = u32::from(pattern.starts_with('/'));
+    for segment in segments {
+        match segment {
+            Segment::Literal(from, to) if *from == if count == 0 { first } else { end + 1 } => {
+                end = *to;
+                count += 1;
+            }
+            _ => break,
+        }
+    }
+    (end, count)
+}
+
 /// Patterns come in messages of bounded size, so their offsets always fit.
 fn narrow(offset: usize) -> u32 {
     u32::try_from(offset).unwrap_or(u32::MAX)
@@ -167,37 +200,32 @@ impl<'p> Segments<'p> {
         Self { path, front: 0, back: path.len() }
     }
 
-    fn skip_slashes(&mut self) {
-        let bytes = self.path.as_bytes();
-        while self.front < self.back && bytes[self.front] == b'/' {
-            self.front += 1;
-        }
+    fn left(&self) -> &'p [u8] {
+        &self.path.as_bytes()[self.front..self.back]
     }
 
     fn is_empty(&mut self) -> bool {
-        self.skip_slashes();
+        let left = self.left();
+        self.front += left.iter().position(|&byte| byte != b'/').unwrap_or(left.len());
         self.front == self.back
     }
 
     fn next(&mut self) -> Option<&'p str> {
-        self.skip_slashes();
-        let bytes = self.path.as_bytes();
-        let from = self.front;
-        while self.front < self.back && bytes[self.front] != b'/' {
-            self.front += 1;
+        if self.is_empty() {
+            return None;
         }
-        (from < self.front).then(|| &self.path[from..self.front])
+        let left = self.left();
+        let from = self.front;
+        self.front += left.iter().position(|&byte| byte == b'/').unwrap_or(left.len());
+        Some(&self.path[from..self.front])
     }
 
     fn next_back(&mut self) -> Option<&'p str> {
-        let bytes = self.path.as_bytes();
-        while self.front < self.back && bytes[self.back - 1] == b'/' {
-            self.back -= 1;
-        }
-        let to = self.back;
-        while self.front < self.back && bytes[self.back - 1] != b'/' {
-            self.back -= 1;
-        }
-        (self.back < to).then(|| &self.path[self.back..to])
+        let left = self.left();
+        let to = self.front + left.iter().rposition(|&byte| byte != b'/')? + 1;
+        let before = &self.path.as_bytes()[self.front..to];
+        self.back =
+            self.front + before.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
+        Some(&self.path[self.back..to])
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use regex::Regex;
 
-use self::segment::{decoded_eq, value};
+use self::segment::RawSegment;
 use super::glob::Glob;
 use super::regexes::Regexes;
 
@@ -93,39 +93,33 @@ impl PathPattern {
     /// Matches one element at `at` and returns where the next one starts.
     fn step(&self, element: &Element, path: &str, at: usize, last: bool) -> Option<usize> {
         let here = path.as_bytes().get(at).copied();
-        let end = || path[at..].find('/').map_or(path.len(), |length| at + length);
         match element {
-            Element::Separator => (here == Some(b'/')).then_some(at + 1),
-            Element::Rest => (here.is_none() || here == Some(b'/')).then_some(at),
-            Element::Star if here.is_none() => last.then_some(at),
-            Element::Glob(glob, variables) => {
-                // Where no segment stands the element sees an empty one in place of the slash.
-                let end = if here == Some(b'/') { at + 1 } else { end() };
-                let text = if here == Some(b'/') { "" } else { &path[at..end] };
-                let text = value(text)?;
-                let bound = !(last && *variables && text.is_empty());
-                (bound && glob.matches(&text)).then_some(end)
+            Element::Separator => return (here == Some(b'/')).then_some(at + 1),
+            Element::Rest => return (here.is_none() || here == Some(b'/')).then_some(at),
+            Element::Star if here.is_none() => return last.then_some(at),
+            // Where no segment stands such an element sees an empty one in place of the slash.
+            Element::Glob(glob, variables) if here.is_none() || here == Some(b'/') => {
+                let next = at + usize::from(here.is_some());
+                return (!(last && *variables) && glob.matches("")).then_some(next);
             }
-            _ if here.is_none() || here == Some(b'/') => None,
-            Element::Literal(from, to) => {
-                let end = end();
-                decoded_eq(&path[at..end], &self.text[*from as usize..*to as usize]).then_some(end)
-            }
-            Element::Star => {
-                let end = end();
-                let text = value(&path[at..end])?;
-                (last || !text.is_empty()).then_some(end)
-            }
-            Element::Variable(constraint) => {
-                let end = end();
-                let text = value(&path[at..end])?;
-                let fits = constraint.as_ref().is_none_or(|regex| regex.is_match(&text));
-                (fits && !text.is_empty()).then_some(end)
-            }
-            Element::Single(glob) => {
-                let end = end();
-                glob.matches(&value(&path[at..end])?).then_some(end)
-            }
+            _ if here.is_none() || here == Some(b'/') => return None,
+            _ => {}
         }
+        let segment = RawSegment::at(path, at);
+        let fits = match element {
+            Element::Literal(from, to) => segment.equals(&self.text[*from as usize..*to as usize]),
+            Element::Star => last || !segment.value()?.is_empty(),
+            Element::Variable(constraint) => {
+                let text = segment.value()?;
+                !text.is_empty() && constraint.as_ref().is_none_or(|regex| regex.is_match(&text))
+            }
+            Element::Glob(glob, variables) => {
+                let text = segment.value()?;
+                !(last && *variables && text.is_empty()) && glob.matches(&text)
+            }
+            Element::Single(glob) => glob.matches(&segment.value()?),
+            Element::Separator | Element::Rest => false,
+        };
+        fits.then_some(at + segment.len())
     }
 }

@@ -80,6 +80,12 @@ impl Publisher {
         &self.state
     }
 
+    /// Where the snapshot in force stands.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        self.store.load().position.clone()
+    }
+
     /// Puts one change set in force, in one step.
     pub fn apply(&mut self, frames: &[Frame], position: Position) -> Published {
         let mut dirty = Dirty::default();

@@ -88,8 +88,9 @@ impl ConfigState {
     /// it does not list is the caller's business: it applies the sequence to an empty state.
     /// Objects without their key are left out.
     ///
-    /// Source: ShenYu 2.7.1, data frames. DELETE of upstreams takes effect here; the reference
-    /// ignores it.
+    /// DELETE of upstreams has no effect by itself: they go with their selector.
+    ///
+    /// Source: ShenYu 2.7.1, data frames, executed on a stock gateway.
     pub fn apply(&mut self, frame: &Frame, mode: UpstreamMode, dirty: &mut Dirty) {
         let delete = frame.event == Event::Delete;
         match &frame.payload {
@@ -133,6 +134,9 @@ impl ConfigState {
             if put(of_plugin, &selector.id, selector, delete) {
                 dirty.selectors.insert((selector.plugin_name.clone(), selector.id.clone()));
             }
+            if delete && self.upstreams.remove(&selector.id).is_some() {
+                dirty.upstreams.insert(selector.id.clone());
+            }
         }
     }
 
@@ -158,13 +162,12 @@ impl ConfigState {
         mode: UpstreamMode,
         dirty: &mut Dirty,
     ) {
+        if delete {
+            return;
+        }
         for list in lists.iter().filter(|list| !list.selector_id.is_empty()) {
-            let changed = if delete {
-                self.upstreams.remove(&list.selector_id).is_some()
-            } else {
-                self.upstreams.entry(list.selector_id.clone()).or_default().take(list, mode)
-            };
-            if changed {
+            let known = self.upstreams.entry(list.selector_id.clone()).or_default();
+            if known.take(list, mode) {
                 dirty.upstreams.insert(list.selector_id.clone());
             }
         }

@@ -52,6 +52,15 @@ pub fn fresh_database() -> String {
     format!("{head}/{name}")
 }
 
+/// The address of the server, with its user and password; starts it if need be.
+///
+/// # Panics
+/// As [`fresh_database`].
+#[must_use]
+pub fn server_url() -> &'static str {
+    &server().url
+}
+
 fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
 

@@ -166,6 +166,15 @@ pub async fn load(tx: &mut Tx, handler_id: &str) -> Result<Option<Binding>> {
     Ok(with_upstreams(tx, rows).await?.pop())
 }
 
+/// As [`load`], and holds the handler until the end of the transaction.
+///
+/// # Errors
+/// The database's.
+pub async fn load_for_update(uow: &mut UnitOfWork, handler_id: &str) -> Result<Option<Binding>> {
+    upstream::lock_handlers(uow, &[handler_id]).await?;
+    load(uow, handler_id).await
+}
+
 /// As [`load`], for the handlers of selectors or raw ports; what is not bound is left out.
 ///
 /// # Errors

@@ -1,9 +1,13 @@
 //! What users may do: the resources that their roles hold.
 
+mod write;
+
 use super::TextRow;
 use crate::Result;
 use crate::statement::{fetch_all, fetch_optional};
 use crate::tx::Tx;
+
+pub use write::{NewResource, delete_menus, has_menu, insert_resource};
 
 /// A node of the tree of menus and buttons.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]

@@ -1,10 +1,14 @@
 //! Plugin templates: the catalogue.
 
+mod write;
+
 use super::CountRow;
 use crate::Result;
 use crate::page::{Like, Page, PageRequest};
 use crate::statement::{fetch_all, fetch_all_in, fetch_one, fetch_optional};
 use crate::tx::Tx;
+
+pub use write::{NewPlugin, delete, insert, set_enabled, update};
 
 /// A stored template.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]

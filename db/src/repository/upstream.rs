@@ -73,6 +73,8 @@ pub struct NewUpstream {
     pub weight: i32,
     /// Settings, JSON text.
     pub props: Option<String>,
+    /// When it started, in milliseconds since 1970-01-01 UTC; now if absent.
+    pub created_ms: Option<i64>,
 }
 
 macro_rules! select {
@@ -151,8 +153,8 @@ pub async fn insert(uow: &mut UnitOfWork, handler_id: &str, new: &[NewUpstream])
                     .bind(upstream.status)
                     .bind(upstream.weight)
                     .bind(upstream.props.as_deref().unwrap_or("{}"))
-                    .bind(now_ms)
-                    .bind(now_ms);
+                    .bind(upstream.created_ms.unwrap_or(now_ms))
+                    .bind(upstream.created_ms.unwrap_or(now_ms));
             }
             query.execute(conn).await.map(|_| ())
         })

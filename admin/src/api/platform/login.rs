@@ -62,8 +62,9 @@ pub(super) async fn login(
     Query(query): Query<LoginQuery>,
 ) -> ApiResult<Reply<LoginResponse>> {
     let state = context.state();
-    let config = state.config();
-    let password = match &config.password_cipher {
+    let life = state.config().security.token_lifetime;
+    let life_ms = i64::try_from(life.as_millis()).unwrap_or(i64::MAX);
+    let password = match state.password_cipher() {
         Some(cipher) => cipher.open(query.password),
         None => query.password,
     };
@@ -87,7 +88,7 @@ pub(super) async fn login(
     let claims = Claims {
         user_name: user.user_name.clone(),
         client_id: query.client_id,
-        exp: (state.now_ms() + config.token_life_ms) / 1000,
+        exp: state.now_ms().saturating_add(life_ms) / 1000,
     };
     let token = auth::issue(&claims, &key)?;
     let zone = state.store().time_zone();
@@ -102,7 +103,7 @@ pub(super) async fn login(
             date_created: date_text(user.created_ms, zone),
             date_updated: date_text(user.updated_ms, zone),
             token,
-            expired_time: config.token_life_ms,
+            expired_time: life_ms,
         },
     ))
 }

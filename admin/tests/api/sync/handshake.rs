@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longmen_admin::publish::SyncSettings;
+use longmen_core::config::Secret;
 use longmen_core::sync::RUNNING_MODE;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -26,8 +26,8 @@ const ON_PURPOSE: &[&str] = &["no namespaceId", "no ClientPort"];
 
 async fn shipped() -> TestAdmin {
     let admin = TestAdmin::with(|config| {
-        config.sync.allow_origins =
-            SyncSettings::origins("ws://localhost:9095;ws://localhost:9195;");
+        config.sync.websocket.allow_origins =
+            ["ws://localhost:9095", "ws://localhost:9195"].map(str::to_owned).to_vec();
     });
     admin.await
 }
@@ -186,7 +186,7 @@ async fn play(gateway: &mut Gateway, scene: &Scene) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_context_path_prefixes_the_endpoint_and_a_plain_get_is_refused() {
-    let admin = TestAdmin::with(|config| config.context_path = "/admin".to_owned()).await;
+    let admin = TestAdmin::with(|config| config.server.context_path = "/admin".to_owned()).await;
     let plain = "GET /admin/websocket HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
     let (status, ..) = exchange(&admin, plain).await;
     assert_eq!(status, 400);
@@ -197,7 +197,7 @@ async fn the_context_path_prefixes_the_endpoint_and_a_plain_get_is_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_closed_channel_lets_nobody_in() {
-    let admin = TestAdmin::with(|config| config.sync.websocket = false).await;
+    let admin = TestAdmin::with(|config| config.sync.websocket.enabled = false).await;
     let request = "GET /websocket HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\
         Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
@@ -208,7 +208,7 @@ async fn a_closed_channel_lets_nobody_in() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_gateway_behind_a_local_proxy_needs_the_token() {
-    let admin = TestAdmin::with(|config| config.sync.token = Some("secret".to_owned())).await;
+    let admin = TestAdmin::with(|config| config.sync.token = Some(Secret::new("secret"))).await;
     let request = |more: &str| {
         format!(
             "GET /websocket HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\

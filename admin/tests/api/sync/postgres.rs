@@ -3,6 +3,8 @@
 use std::process::Command;
 use std::time::Duration;
 
+use longmen_admin::config::StoreConfig;
+use longmen_core::config::Secret;
 use longmen_core::test_util::postgres::fresh_database;
 
 use super::gateway::Gateway;
@@ -12,8 +14,8 @@ use crate::support::TestAdmin;
 async fn two_admins() -> (TestAdmin, TestAdmin, String) {
     let url = tokio::task::spawn_blocking(fresh_database).await.unwrap();
     let on = async |url: &str| {
-        let database = Some(url.to_owned());
-        TestAdmin::with(|config| config.database = database).await
+        let url = Secret::new(url);
+        TestAdmin::with(|config| config.store = StoreConfig::Postgres { url }).await
     };
     (on(&url).await, on(&url).await, url)
 }
