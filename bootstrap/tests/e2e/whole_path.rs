@@ -74,7 +74,7 @@ impl TestAdmin {
             })
             .collect();
         let binding = json!({"selectorId": selector, "name": path, "pluginName": "divide",
-            "type": "", "discovery": {"discoveryType": "local", "serverList": "", "props": "{}"},
+            "type": "local", "discovery": {"discoveryType": "local", "serverList": "", "props": "{}"},
             "discoveryUpstreams": upstreams, "namespaceId": DEFAULT_NAMESPACE});
         self.call("POST", "/proxy-selector/binding", &binding).await;
         self.call("POST", "/rule", &rule(&selector, path, &pattern)).await;
