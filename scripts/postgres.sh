@@ -75,7 +75,7 @@ start() {
     # What initdb writes need not outlive a crash of the machine; what tests write is flushed.
     options+=(--locale=C.UTF-8 --no-sync)
     # Not the order of bytes: a statement that relies on it by accident must show.
-    if "$(bin initdb)" --help | grep -q -- --icu-locale; then
+    if [[ $("$(bin initdb)" --help) == *--icu-locale* ]]; then
         options+=(--locale-provider=icu --icu-locale=en-US)
     fi
     (umask 077 && echo "$password" >"$data/password")
