@@ -155,15 +155,20 @@ impl Source {
         self.index.get(&name).map(|at| &self.properties[*at])
     }
 
-    /// The first property below `key`, in the order of the source. Variables have none: their
-    /// names do not say where a part ends.
+    /// The first property below `key`, in the order of the source.
     pub(super) fn below(&self, key: &KeyPath) -> Option<&Property> {
-        if self.naming == Naming::Squashed {
-            return None;
-        }
+        self.all_below(key).next()
+    }
+
+    /// All properties below `key`. Variables have none: their names do not say where a part ends.
+    pub(super) fn all_below(&self, key: &KeyPath) -> impl Iterator<Item = &Property> {
         let prefix = key.uniform();
-        self.properties.iter().find(|p| {
-            let name = p.path.uniform();
+        let properties = match self.naming {
+            Naming::Dotted => &self.properties[..],
+            Naming::Squashed => &[],
+        };
+        properties.iter().filter(move |property| {
+            let name = property.path.uniform();
             name.strip_prefix(&prefix).is_some_and(|rest| rest.starts_with(['.', '[']))
         })
     }
