@@ -1,2 +1,58 @@
-//! Binary.
-fn main() {}
+//! The admin's binary: configuration, logging, start, and a graceful stop.
+
+use std::{path::Path, process::ExitCode};
+
+use longmen_admin::{Admin, RunningAdmin, config::AdminConfig};
+use longmen_core::{
+    config::{Loaded, NoticeLevel, ProcessEnvironment},
+    telemetry,
+};
+
+/// The configuration file that is read where none is named.
+const DEFAULT_FILE: &str = "application.yml";
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    // Before any TLS configuration is made; fails only if one is installed already.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let loaded = match AdminConfig::load(&arguments, &ProcessEnvironment, Path::new(DEFAULT_FILE)) {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::from(longmen_core::config::EXIT_CONFIG);
+        }
+    };
+    match run(loaded).await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("longmen-admin: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Serves until a signal. Says whether the stop went well.
+async fn run(loaded: Loaded<AdminConfig>) -> anyhow::Result<bool> {
+    let Loaded { config, notices } = loaded;
+    telemetry::init(&config.logging).map_err(anyhow::Error::msg)?;
+    for notice in &notices {
+        match notice.level {
+            NoticeLevel::Warn => tracing::warn!("{}", notice.text),
+            NoticeLevel::Info => tracing::info!("{}", notice.text),
+        }
+    }
+    let admin = Admin::builder(config).start().await?;
+    show_password(&admin);
+    admin.state().life().until_signal().await?;
+    Ok(admin.stop().await)
+}
+
+/// A generated password is shown once, here, and stays in its file.
+fn show_password(admin: &RunningAdmin) {
+    if let Some(generated) = &admin.generated_password {
+        println!("user:     admin");
+        println!("password: {} (also in {})", generated.password, generated.file.display());
+    }
+}

@@ -1,1 +1,20 @@
-//! Placeholder.
+//! The mock upstream and the measuring tools of Longmen.
+//!
+//! [`origin`] is an HTTP server made to stand behind a gateway: tests run it in their own process,
+//! `make run` and the benchmarks as `longmen-bench origin`. The other modules are the parts that
+//! the measuring commands are put together from.
+//!
+//! **Architecture invariant:** nothing here looks inside the gateway or the admin. The tools see
+//! what a user sees: the public REST API, the proxied answers, and what the kernel says of a
+//! process.
+
+pub mod admin_api;
+pub mod client;
+pub mod command;
+pub mod compare;
+pub mod edits;
+pub mod origin;
+pub mod process;
+pub mod report;
+pub mod stats;
+pub mod wrk;

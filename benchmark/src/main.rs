@@ -1,2 +1,42 @@
-//! Binary.
-fn main() {}
+//! The command line of the mock upstream and the measuring tools.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use longmen_benchmark::command;
+
+/// The mock upstream and the measuring tools of Longmen.
+#[derive(Debug, Parser)]
+#[command(name = "longmen-bench", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve as an upstream whose answers say what reached it.
+    Origin(command::origin::Args),
+    /// Measure how soon an edit in the admin is in force on the gateway, among 10,000 rules.
+    Edits(command::edits::Args),
+    /// Compare the gateway with nginx and with no proxy at all, by processor time per request.
+    FirstLook(command::first_look::Args),
+    /// Ask for a path without pause and print each change of the answer.
+    Watch(command::watch::Args),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Origin(args) => command::origin::run(args),
+        Command::Edits(args) => command::edits::run(&args),
+        Command::FirstLook(args) => command::first_look::run(args),
+        Command::Watch(args) => command::watch::run(&args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("longmen-bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,3 +1,19 @@
-//! Placeholder.
+//! The Longmen gateway.
+//!
+//! [`Gateway`] is a whole gateway: a control runtime for sync, snapshot builds and housekeeping, and
+//! data workers that only serve. Several can live in one process; nothing is global.
+//!
+//! **Architecture invariant:** the gateway never opens a database and never links the admin; it knows
+//! what the sync told it.
 
 pub mod config;
+mod connection;
+pub mod detect;
+mod gateway;
+mod listener;
+pub mod management;
+mod stack;
+mod sync;
+mod worker;
+
+pub use gateway::{Gateway, GatewayBuilder, RunningGateway, StartError};

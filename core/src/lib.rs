@@ -7,6 +7,18 @@
 //! **Architecture invariant:** this crate depends on nothing else in the workspace. It names no
 //! plugin, no database, no admin endpoint.
 
+pub mod body;
+pub mod chain;
+pub mod condition;
 pub mod config;
+pub mod error;
+pub mod layer;
+pub mod lifecycle;
+pub mod matcher;
 pub mod model;
+pub mod snapshot;
 pub mod sync;
+pub mod telemetry;
+#[cfg(feature = "test-util")]
+pub mod test_util;
+pub mod upstream;

@@ -1,0 +1,167 @@
+//! Changing the catalogue. Neither gateways nor namespaces hear of it.
+
+use longmen_db::{
+    Change, GLOBAL, Operation, Tx,
+    repository::{
+        namespace_plugin, permission,
+        plugin::{self, NewPlugin, PluginRow},
+    },
+};
+
+use super::{
+    PluginDataResponse, menu,
+    request::{MenuRequest, PluginForm},
+};
+use crate::{
+    audit,
+    context::Context,
+    error::{ApiError, ApiResult},
+    extract::{BatchEnabled, Body, Form, Ids, Path, Violations},
+    reply::{NoData, Reply},
+};
+
+/// Kind of the change rows; gateways never see them.
+const KIND: &str = "PLUGIN_TEMPLATE";
+
+const TAKEN: &str = "The plugin name already exists and can't be added repeatedly!";
+const UNKNOWN: &str = "The plugin(s) does not exist！";
+const LINKED: &str = "The plugin that exists under a certain namespace cannot be deleted.";
+
+/// `POST /plugin-template`.
+pub(super) async fn create(
+    context: Context,
+    Form(form): Form<PluginForm>,
+) -> ApiResult<Reply<NoData>> {
+    let new = form.into_new()?;
+    let mut uow = context.begin().await?;
+    if plugin::find_by_name(&mut uow, &new.name).await?.is_some() {
+        // The name of the operation stands glued in front, as clients know it.
+        return Err(ApiError::refused(format!("create{TAKEN}{}", new.name)));
+    }
+    let row = plugin::insert(&mut uow, &new).await?;
+    menu::create(&mut uow, &new.name).await?;
+    uow.record(
+        Change::internal(GLOBAL, KIND, &*row.id, Operation::Create)
+            .after(&PluginDataResponse::from(row)),
+    );
+    audit::created(&mut uow, audit::Kind::Plugin, &new.name).await?;
+    uow.commit().await?;
+    Ok(Reply::text("create success"))
+}
+
+/// `PUT /plugin-template/{id}`.
+pub(super) async fn update(
+    context: Context,
+    (Path(id), Form(form)): (Path<String>, Form<PluginForm>),
+) -> ApiResult<Reply<NoData>> {
+    let new = form.into_new()?;
+    let mut uow = context.begin().await?;
+    let before = existing(&mut uow, &id, "updatePlugin").await?;
+    if before.name != new.name && plugin::find_by_name(&mut uow, &new.name).await?.is_some() {
+        return Err(ApiError::refused(format!("{TAKEN}{}", new.name)));
+    }
+    plugin::update(&mut uow, &id, &new).await?;
+    let what = audit::Differences::default()
+        .of("name", before.name.as_str(), new.name.as_str())
+        .of("config", text(&before.config), text(&new.config))
+        .of("role", before.role.as_str(), new.role.as_str())
+        .of("sort", before.sort.unwrap_or_default(), new.sort)
+        .of("enabled", before.enabled, new.enabled)
+        .text();
+    audit::updated(&mut uow, audit::Kind::Plugin, &new.name, &what).await?;
+    let after = changed(before.clone(), new);
+    uow.record(
+        Change::internal(GLOBAL, KIND, &*id, Operation::Update)
+            .before(&PluginDataResponse::from(before))
+            .after(&PluginDataResponse::from(after)),
+    );
+    uow.commit().await?;
+    Ok(Reply::text("update success"))
+}
+
+/// `PUT /plugin-template/createPluginResource/{id}`.
+pub(super) async fn create_menu(
+    context: Context,
+    (Path(id), Body(request)): (Path<String>, Body<MenuRequest>),
+) -> ApiResult<Reply<NoData>> {
+    let name = request.name.unwrap_or_default();
+    let mut uow = context.begin().await?;
+    existing(&mut uow, &id, "createPluginResource").await?;
+    menu::create(&mut uow, &name).await?;
+    uow.record(Change::internal(GLOBAL, "RESOURCE", &*name, Operation::Create));
+    audit::created(&mut uow, audit::Kind::Resource, &name).await?;
+    uow.commit().await?;
+    Ok(Reply::text("create success"))
+}
+
+/// `DELETE /plugin-template/batch`.
+pub(super) async fn delete(context: Context, ids: Ids) -> ApiResult<Reply<NoData>> {
+    let ids = ids.checked("deletePlugins")?;
+    let mut uow = context.begin().await?;
+    let rows = plugin::find_many(&mut uow, &ids).await?;
+    if rows.is_empty() {
+        return Err(ApiError::refused(UNKNOWN));
+    }
+    for row in &rows {
+        if namespace_plugin::links_of_plugin(&mut uow, &row.id).await? > 0 {
+            return Err(ApiError::refused(LINKED));
+        }
+    }
+    plugin::delete(&mut uow, &ids).await?;
+    let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
+    permission::delete_menus(&mut uow, &names).await?;
+    for row in rows {
+        let id = row.id.clone();
+        let before = PluginDataResponse::from(row);
+        uow.record(Change::internal(GLOBAL, KIND, id, Operation::Delete).before(&before));
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    audit::deleted(&mut uow, audit::Kind::Plugin, &names).await?;
+    uow.commit().await?;
+    Ok(Reply::text("delete success"))
+}
+
+/// `POST /plugin-template/enabled`.
+pub(super) async fn enabled(
+    context: Context,
+    Body(request): Body<BatchEnabled>,
+) -> ApiResult<Reply<NoData>> {
+    let ids = request.ids.unwrap_or_default();
+    let enabled = request.enabled.unwrap_or_default();
+    let mut uow = context.begin().await?;
+    let rows = plugin::find_many(&mut uow, &ids).await?;
+    if rows.is_empty() {
+        return Err(ApiError::refused(UNKNOWN));
+    }
+    plugin::set_enabled(&mut uow, &ids, enabled).await?;
+    for before in rows {
+        let what = audit::Differences::default().of("enabled", before.enabled, enabled).text();
+        audit::updated(&mut uow, audit::Kind::Plugin, &before.name, &what).await?;
+        let after = PluginRow { enabled, ..before.clone() };
+        uow.record(
+            Change::internal(GLOBAL, KIND, &*before.id, Operation::Update)
+                .before(&PluginDataResponse::from(before.clone()))
+                .after(&PluginDataResponse::from(after)),
+        );
+    }
+    uow.commit().await?;
+    Ok(Reply::text("enable success"))
+}
+
+async fn existing(tx: &mut Tx, id: &str, method: &str) -> ApiResult<PluginRow> {
+    let found = plugin::find(tx, id).await?;
+    let mut rules = Violations::new();
+    rules.exists("id", found.is_some(), "plugin is not existed");
+    rules.into_parameter_result(method)?;
+    found.ok_or(ApiError::Unreadable)
+}
+
+fn changed(before: PluginRow, new: NewPlugin) -> PluginRow {
+    let NewPlugin { name, config, role, sort, enabled, plugin_jar } = new;
+    let plugin_jar = plugin_jar.or(before.plugin_jar);
+    PluginRow { name, config, role, sort: Some(sort), enabled, plugin_jar, ..before }
+}
+
+fn text(value: &Option<String>) -> &str {
+    value.as_deref().unwrap_or_default()
+}

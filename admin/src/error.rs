@@ -1,0 +1,173 @@
+//! What a failed call answers.
+//!
+//! The stock endpoints answer every application error with HTTP 200 and a code in the body; only
+//! a missing or bad token is an HTTP 401. One type carries all of it, so a handler says *what*
+//! failed and this module alone knows how that looks on the wire. Details of unexpected failures
+//! go to the log, never to the client.
+//!
+//! Source: ShenYu 2.7.1 admin, result envelope and exception handler, as executed.
+
+use std::borrow::Cow;
+
+use axum::{
+    Json,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
+
+/// The result of a handler.
+pub type ApiResult<T> = Result<T, ApiError>;
+
+/// The text of every failure that a client is not told more about.
+pub const BUSY: &str = "The system is busy, please try again later";
+
+/// Why a call failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// No token, or one that is not (or no longer) good: HTTP 401, code 600.
+    #[error("token is error")]
+    Token,
+    /// The caller may not do this: code 601.
+    #[error("token has no permission")]
+    Permission,
+    /// The request is refused with this text: code 500.
+    #[error("{0}")]
+    Refused(Cow<'static, str>),
+    /// The body could not be read, or nothing answers at this path: code 500 and a fixed text.
+    #[error("request could not be understood")]
+    Unreadable,
+    /// The store or something inside failed: logged here, a fixed text for the client.
+    #[error("internal failure")]
+    Internal(#[source] anyhow::Error),
+}
+
+impl ApiError {
+    /// A refusal with the text that the client shows.
+    pub fn refused(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::Refused(text.into())
+    }
+
+    /// A required query parameter is absent.
+    #[must_use]
+    pub fn missing_parameter(name: &str) -> Self {
+        Self::Refused(format!("{name} parameter is missing").into())
+    }
+
+    /// A query or path parameter is not of its type; `java_type` is the name clients know.
+    #[must_use]
+    pub fn wrong_type(name: &str, java_type: &str) -> Self {
+        Self::Refused(format!("{name} should be of type {java_type}").into())
+    }
+
+    /// The code in the body.
+    #[must_use]
+    pub const fn code(&self) -> i32 {
+        match self {
+            Self::Token => 600,
+            Self::Permission => 601,
+            Self::Refused(_) | Self::Unreadable | Self::Internal(_) => 500,
+        }
+    }
+
+    /// The text in the body.
+    #[must_use]
+    pub fn client_message(&self) -> Cow<'_, str> {
+        match self {
+            Self::Token => "token is error".into(),
+            Self::Permission => "token has no permission".into(),
+            Self::Refused(text) => text.as_ref().into(),
+            Self::Unreadable | Self::Internal(_) => BUSY.into(),
+        }
+    }
+}
+
+impl From<anyhow::Error> for ApiError {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Internal(error)
+    }
+}
+
+impl From<longmen_db::Error> for ApiError {
+    fn from(error: longmen_db::Error) -> Self {
+        if error.is_unique_violation() {
+            tracing::debug!(%error, "a write met a row with the same key");
+            return Self::refused("unique index conflict, please enter again");
+        }
+        Self::Internal(error.into())
+    }
+}
+
+/// The failure envelope; `data` is always null.
+#[derive(Debug, Serialize)]
+struct Failure<'a> {
+    code: i32,
+    message: &'a str,
+    data: Option<()>,
+}
+
+/// The envelope of a token failure, the only one without `data`.
+#[derive(Debug, Serialize)]
+struct TokenFailure<'a> {
+    code: i32,
+    message: &'a str,
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        if let Self::Internal(error) = &self {
+            tracing::error!(error = format!("{error:#}"), "a call failed inside");
+        }
+        let code = self.code();
+        let message = self.client_message();
+        if !matches!(self, Self::Token) {
+            return Json(Failure { code, message: &message, data: None }).into_response();
+        }
+        let mut response =
+            (StatusCode::UNAUTHORIZED, Json(TokenFailure { code, message: &message }))
+                .into_response();
+        // `Access-Control-Allow-Origin` is added to every answer by the CORS layer.
+        for (name, value) in [
+            (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, DELETE"),
+            (header::ACCESS_CONTROL_ALLOW_HEADERS, "Content-Type"),
+            (header::ACCESS_CONTROL_MAX_AGE, "1800"),
+            (header::CONTENT_TYPE, "application/json;charset=utf-8"),
+        ] {
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn body(error: ApiError) -> (StatusCode, serde_json::Value) {
+        let response = error.into_response();
+        let status = response.status();
+        let bytes = axum::body::to_bytes(response.into_body(), 4096).await.unwrap();
+        (status, serde_json::from_slice(&bytes).unwrap())
+    }
+
+    #[tokio::test]
+    async fn each_failure_has_its_envelope() {
+        let (status, json) = body(ApiError::Token).await;
+        assert_eq!(status, StatusCode::UNAUTHORIZED);
+        assert_eq!(json, serde_json::json!({"code": 600, "message": "token is error"}));
+
+        let (status, json) = body(ApiError::Permission).await;
+        assert_eq!(status, StatusCode::OK);
+        assert_eq!(
+            json,
+            serde_json::json!({"code": 601, "message": "token has no permission", "data": null})
+        );
+    }
+
+    #[tokio::test]
+    async fn what_failed_inside_is_not_told() {
+        let (status, json) = body(anyhow::anyhow!("password=secret").into()).await;
+        assert_eq!(status, StatusCode::OK);
+        assert_eq!(json, serde_json::json!({"code": 500, "message": BUSY, "data": null}));
+    }
+}

@@ -1,0 +1,82 @@
+//! `longmen-bench first-look`: processor time per request beside nginx.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, ensure};
+
+use super::block_on;
+use crate::compare::{Plan, measure};
+use crate::process::Cores;
+use crate::report::{self, Circumstances};
+
+/// Arguments of `longmen-bench first-look`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Path of the mock upstream to ask for.
+    #[arg(long, default_value = "/4k")]
+    path: String,
+    /// Connections of the load.
+    #[arg(long, default_value_t = 16)]
+    connections: u32,
+    /// Length of one measurement in seconds.
+    #[arg(long, default_value_t = 3)]
+    seconds: u32,
+    /// Rounds; each asks every target once.
+    #[arg(long, default_value_t = 11)]
+    rounds: u32,
+    /// Cores of the proxies, as taskset takes them.
+    #[arg(long, default_value = "0")]
+    proxy_cores: String,
+    /// Cores of the load generator and the upstream, as taskset takes them.
+    #[arg(long, default_value = "1")]
+    other_cores: String,
+    /// Where the mock upstream listens, host:port; a free port when absent.
+    #[arg(long)]
+    upstream: Option<String>,
+    /// One more proxy in front of that upstream, name=http://host:port; can be given several times.
+    #[arg(long = "target", value_parser = parse_target)]
+    targets: Vec<(String, String)>,
+    /// Folder of the binaries; the one this program is in when absent.
+    #[arg(long)]
+    binaries: Option<PathBuf>,
+    /// Folder the result is written into.
+    #[arg(long, default_value = "benchmark/results")]
+    out: PathBuf,
+}
+
+/// Starts everything on free ports, measures, prints a table and writes the result.
+///
+/// # Errors
+/// When something cannot be started or measured, or a request went wrong.
+pub fn run(args: Args) -> anyhow::Result<()> {
+    let circumstances = Circumstances::now();
+    let binaries = match args.binaries {
+        Some(folder) => folder,
+        None => {
+            let program = std::env::current_exe().context("find this program")?;
+            program.parent().context("this program is in no folder")?.to_owned()
+        }
+    };
+    let plan = Plan {
+        binaries,
+        path: args.path,
+        connections: args.connections,
+        seconds: args.seconds,
+        rounds: args.rounds,
+        proxy_cores: Cores(args.proxy_cores),
+        other_cores: Cores(args.other_cores),
+        upstream: args.upstream,
+        others: args.targets,
+    };
+    let result = block_on(measure(&plan))?;
+    print!("{}", result.table());
+    let path = report::write(&args.out, "first-look", &circumstances, &result)?;
+    println!("written to {}", path.display());
+    ensure!(result.errors() == 0, "some requests failed; see the table");
+    Ok(())
+}
+
+fn parse_target(text: &str) -> Result<(String, String), String> {
+    let (name, url) = text.split_once('=').ok_or("expected name=http://host:port")?;
+    Ok((name.to_owned(), url.to_owned()))
+}

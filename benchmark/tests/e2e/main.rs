@@ -1,0 +1,5 @@
+//! The mock upstream and the measuring tools as a user sees them.
+
+mod edits;
+mod fake;
+mod origin;

@@ -1,0 +1,306 @@
+//! A gateway from its configuration to its end.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use longmen_core::chain::{Driver, DriverOptions, Registry};
+use longmen_core::error::ErrorStatus;
+use longmen_core::layer::{HeadLimits, InFlightLimit};
+use longmen_core::lifecycle::Lifecycle;
+use longmen_core::snapshot::{
+    MissingPlugin, Publisher, PublisherOptions, SnapshotStore, UpstreamMode,
+};
+use longmen_core::upstream::{ClientOptions, HyperClient, UpstreamClient};
+use tokio::runtime::{Builder, Runtime};
+use tracing::info;
+
+use crate::config::{Compat, GatewayConfig, OnMissing, PoolType, UpstreamsMode, WorkerModel};
+use crate::connection::Settings;
+use crate::management::{self, Endpoints};
+use crate::stack::Parts;
+use crate::sync::{self, Applier, LinkOptions};
+use crate::worker::{ConnectionLimit, Worker};
+use crate::{config::RpcTypeHeader, listener};
+
+/// How often old snapshots are looked at.
+const RELEASE: Duration = Duration::from_secs(1);
+
+/// Why a gateway could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A socket or a thread cannot be had.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// A gateway that is yet to start.
+#[derive(Debug)]
+pub struct GatewayBuilder {
+    config: GatewayConfig,
+    registry: Registry,
+}
+
+/// The way to a gateway.
+#[derive(Debug)]
+pub struct Gateway;
+
+impl Gateway {
+    /// A gateway with all plugins of this build.
+    #[must_use]
+    pub fn builder(config: GatewayConfig) -> GatewayBuilder {
+        GatewayBuilder { config, registry: longmen_plugins::registry() }
+    }
+}
+
+/// A gateway that serves. Dropping it ends everything at once; [`RunningGateway::stop`] is graceful.
+#[derive(Debug)]
+pub struct RunningGateway {
+    /// Where clients connect.
+    pub address: SocketAddr,
+    /// Where health and information answer beside the public port.
+    pub management: SocketAddr,
+    /// What is in force.
+    pub store: Arc<SnapshotStore>,
+    lifecycle: Lifecycle,
+    stopping: Arc<AtomicBool>,
+    /// Taken when it stops.
+    control: Option<Runtime>,
+    workers: Vec<JoinHandle<()>>,
+    delay: Duration,
+    grace: Duration,
+}
+
+impl GatewayBuilder {
+    /// Replaces the plugins; for tests and for builds with plugins of their own.
+    #[must_use]
+    pub fn registry(mut self, registry: Registry) -> Self {
+        self.registry = registry;
+        self
+    }
+
+    /// Opens the sockets, starts workers and sync, and returns at once: the gateway serves, and is
+    /// ready once it has its configuration.
+    ///
+    /// # Errors
+    /// An address that cannot be bound; threads that cannot be had.
+    pub fn start(self) -> Result<RunningGateway, StartError> {
+        let Self { config, mut registry } = self;
+        for (name, enabled) in &config.plugins.switches {
+            if !enabled {
+                registry.remove(name);
+            }
+        }
+        let control = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("control")
+            .enable_all()
+            .build()?;
+        let lifecycle = Lifecycle::new();
+        let store = Arc::new(SnapshotStore::new());
+        let stopping = Arc::new(AtomicBool::new(false));
+        let publisher = Publisher::new(Arc::clone(&store), registry, publisher_options(&config));
+        let applier = Applier::new(publisher);
+        let prefixes = config.filters.health_paths.clone();
+        let endpoints = Endpoints::new(Arc::clone(&store), prefixes, Arc::clone(&stopping));
+        let (address, workers) = start_workers(&config, &store, &endpoints, &stopping, &lifecycle)?;
+        let management = control.block_on(management::serve(
+            SocketAddr::new(config.management.address, config.management.port),
+            endpoints,
+            lifecycle.clone(),
+        ))?;
+        housekeeping(&applier, &control, &lifecycle);
+        sync::start(link_options(&config, address.port()), &applier, control.handle(), &lifecycle);
+        info!(%address, %management, workers = workers.len(), "serving");
+        Ok(RunningGateway {
+            address,
+            management,
+            store,
+            lifecycle,
+            stopping,
+            control: Some(control),
+            workers,
+            delay: config.shutdown.delay,
+            grace: config.shutdown.grace,
+        })
+    }
+}
+
+impl RunningGateway {
+    /// Waits for SIGINT or SIGTERM, then stops. Says whether all went well.
+    ///
+    /// # Errors
+    /// Signal handlers cannot be installed.
+    pub fn run_until_signal(self) -> io::Result<bool> {
+        if let Some(control) = &self.control {
+            control.block_on(self.lifecycle.until_signal())?;
+        }
+        Ok(self.stop())
+    }
+
+    /// Stops in good order: not ready any more, a delay for those who look, no new connections,
+    /// requests under way finish up to the grace period. Blocks until done; says whether all went
+    /// well. Not to be called from an async task.
+    #[must_use]
+    pub fn stop(mut self) -> bool {
+        let Some(control) = self.control.take() else { return true };
+        self.stopping.store(true, Ordering::Relaxed);
+        let hard = self.lifecycle.hard().clone();
+        let well = control.block_on(async {
+            tokio::select! {
+                () = tokio::time::sleep(self.delay) => {}
+                () = hard.cancelled() => {}
+            }
+            self.lifecycle.stop(self.grace).await
+        });
+        for worker in self.workers.drain(..) {
+            let _ = worker.join();
+        }
+        control.shutdown_timeout(Duration::from_millis(100));
+        info!("stopped");
+        well
+    }
+}
+
+impl Drop for RunningGateway {
+    fn drop(&mut self) {
+        if let Some(control) = self.control.take() {
+            self.lifecycle.soft().cancel();
+            self.lifecycle.hard().cancel();
+            control.shutdown_background();
+        }
+    }
+}
+
+fn publisher_options(config: &GatewayConfig) -> PublisherOptions {
+    PublisherOptions {
+        on_missing: match config.plugins.on_missing {
+            OnMissing::Refuse => MissingPlugin::Refuse,
+            OnMissing::Ignore => MissingPlugin::Ignore,
+        },
+        upstreams: match config.sync.upstreams {
+            UpstreamsMode::Auto => UpstreamMode::Auto,
+            UpstreamsMode::Replace => UpstreamMode::Replace,
+            UpstreamsMode::Merge => UpstreamMode::Merge,
+        },
+        zone: config.time_zone.time_zone(),
+    }
+}
+
+fn link_options(config: &GatewayConfig, port: u16) -> LinkOptions {
+    let websocket = &config.sync.websocket;
+    LinkOptions {
+        urls: websocket.urls.clone(),
+        namespace: config.namespace.clone(),
+        port,
+        origin: websocket.allow_origin.clone(),
+        token: config.sync.token.as_ref().map(|token| token.expose().to_owned()),
+        connect_timeout: websocket.connect_timeout,
+        ping_interval: websocket.ping_interval,
+        reconnect_interval: websocket.reconnect_interval,
+        master_check_interval: websocket.master_check_interval,
+        max_message_bytes: websocket.max_message_bytes,
+    }
+}
+
+fn error_status(config: &GatewayConfig) -> ErrorStatus {
+    match config.compat.error_status {
+        Compat::Shenyu => ErrorStatus::Shenyu,
+        Compat::Standard => ErrorStatus::Standard,
+    }
+}
+
+fn client_options(config: &GatewayConfig) -> ClientOptions {
+    let client = &config.http_client;
+    ClientOptions {
+        connect_timeout: client.connect_timeout,
+        keep_alive: client.keep_alive && client.pool.pool_type != PoolType::Disabled,
+        max_idle: client.pool.max_idle_time,
+        max_idle_per_upstream: client.pool.max_idle_connections,
+    }
+}
+
+fn wall_clock() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+fn start_workers(
+    config: &GatewayConfig,
+    store: &Arc<SnapshotStore>,
+    endpoints: &Endpoints,
+    stopping: &Arc<AtomicBool>,
+    lifecycle: &Lifecycle,
+) -> Result<(SocketAddr, Vec<JoinHandle<()>>), StartError> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = if config.netty.worker_count == 0 { cores } else { config.netty.worker_count };
+    let (count, threads_each) = match config.netty.worker_model {
+        WorkerModel::PerCore => (threads, 1),
+        WorkerModel::Shared => (1, threads),
+    };
+    let wanted = SocketAddr::new(config.server.address, config.server.port);
+    let listeners = listener::open(wanted, count, &config.netty)?;
+    let address = match listeners.first() {
+        Some(listener) => listener.local_addr()?,
+        None => wanted,
+    };
+    let settings = Arc::new(Settings::new(config, Arc::clone(stopping)));
+    let connections = ConnectionLimit::new(config.limits.max_connections);
+    let in_flight = InFlightLimit::new(config.limits.max_in_flight);
+    let limits = HeadLimits {
+        max_target: config.netty.max_initial_line_bytes,
+        max_body: config.limits.request_max_bytes,
+    };
+    let driver_options = DriverOptions {
+        error_status: error_status(config),
+        rpc_type_header: config.compat.rpc_type_header == RpcTypeHeader::Honour,
+        ..DriverOptions::default()
+    };
+    let mut workers = Vec::with_capacity(listeners.len());
+    for (number, listener) in listeners.into_iter().enumerate() {
+        let (store, endpoints, in_flight) =
+            (Arc::clone(store), endpoints.clone(), in_flight.clone());
+        let (client, driver_options) = (client_options(config), driver_options.clone());
+        let error_status = error_status(config);
+        let worker = Worker {
+            name: format!("worker-{number}"),
+            threads: threads_each,
+            listener,
+            settings: Arc::clone(&settings),
+            connections: connections.clone(),
+            lifecycle: lifecycle.clone(),
+            parts: Box::new(move |runtime| {
+                let client: Arc<dyn UpstreamClient> =
+                    Arc::new(HyperClient::new(client, runtime.clone()));
+                let driver = Driver::new(
+                    store,
+                    Arc::clone(&client),
+                    driver_options,
+                    runtime.clone(),
+                    wall_clock,
+                );
+                (Parts { error_status, endpoints, in_flight, limits, driver }, client)
+            }),
+        };
+        workers.push(worker.start()?);
+    }
+    Ok((address, workers))
+}
+
+/// What is done now and then beside serving.
+fn housekeeping(applier: &Applier, control: &Runtime, lifecycle: &Lifecycle) {
+    let (applier, soft) = (applier.clone(), lifecycle.soft().clone());
+    lifecycle.spawn(control.handle(), "housekeeping", async move {
+        let mut ticks = tokio::time::interval(RELEASE);
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => applier.release(),
+                () = soft.cancelled() => return,
+            }
+        }
+    });
+}

@@ -1,0 +1,18 @@
+//! The gateway's half of the sync: from one or more admins to the snapshot in force.
+//!
+//! One *link* per configured url. With our own admins one link at a time holds a session and the
+//! others wait to take over; with stock admins all links stay open and the master rule is followed.
+//! Which kind an admin is, the handshake tells.
+//!
+//! Whatever happens to links, what is in force stays in force: absence alone never deletes.
+
+mod apply;
+mod link;
+mod master;
+mod ours;
+mod report;
+mod session;
+mod stock;
+
+pub(crate) use apply::Applier;
+pub(crate) use link::{LinkOptions, start};

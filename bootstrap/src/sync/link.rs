@@ -1,0 +1,149 @@
+//! Links: one per configured url, each opening sessions for as long as the gateway lives.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use longmen_core::lifecycle::Lifecycle;
+use rand::Rng;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use tracing::{debug, info, warn};
+
+use super::master::{self, Peer};
+use super::session::{Session, SessionError};
+use super::{Applier, ours, stock};
+
+/// The first wait after a failed attempt; doubled up to the reconnect interval.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+
+/// A session that lasted this long was a good one: the next wait begins small again.
+const GOOD: Duration = Duration::from_secs(5);
+
+/// What links are made of.
+#[derive(Debug, Clone)]
+pub(crate) struct LinkOptions {
+    pub(crate) urls: Vec<String>,
+    pub(crate) namespace: String,
+    /// The port the gateway serves on.
+    pub(crate) port: u16,
+    pub(crate) origin: String,
+    pub(crate) token: Option<String>,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) ping_interval: Duration,
+    /// The longest wait between two attempts.
+    pub(crate) reconnect_interval: Duration,
+    pub(crate) master_check_interval: Duration,
+    pub(crate) max_message_bytes: usize,
+}
+
+/// Starts all links and the master check on the control runtime.
+pub(crate) fn start(
+    options: LinkOptions,
+    applier: &Applier,
+    runtime: &Handle,
+    lifecycle: &Lifecycle,
+) {
+    let options = Arc::new(options);
+    // One session with an admin of ours at a time, whatever the number of links.
+    let turn = Arc::new(Semaphore::new(1));
+    let mut peers = Vec::new();
+    for url in options.urls.clone() {
+        let peer = Peer::default();
+        peers.push(peer.clone());
+        let link = Link {
+            url,
+            options: Arc::clone(&options),
+            applier: applier.clone(),
+            turn: Arc::clone(&turn),
+            peer,
+        };
+        let soft = lifecycle.soft().clone();
+        lifecycle.spawn(runtime, "sync link", async move {
+            tokio::select! {
+                () = link.run() => {}
+                () = soft.cancelled() => {}
+            }
+        });
+    }
+    let (interval, soft) = (options.master_check_interval, lifecycle.soft().clone());
+    lifecycle.spawn(runtime, "master check", async move {
+        tokio::select! {
+            () = master::check(peers, interval) => {}
+            () = soft.cancelled() => {}
+        }
+    });
+}
+
+struct Link {
+    url: String,
+    options: Arc<LinkOptions>,
+    applier: Applier,
+    turn: Arc<Semaphore>,
+    peer: Peer,
+}
+
+impl Link {
+    async fn run(self) {
+        let mut wait = FIRST_WAIT;
+        let mut complained = false;
+        loop {
+            self.peer.let_in().await;
+            let begun = Instant::now();
+            let reason = match Session::open(&self.url, &self.options).await {
+                Err(error) => error,
+                Ok(session) if session.ours => self.with_ours(session).await,
+                Ok(session) => self.with_stock(session).await,
+            };
+            if begun.elapsed() >= GOOD {
+                (wait, complained) = (FIRST_WAIT, false);
+            }
+            if complained {
+                debug!(url = self.url, "no session: {reason}");
+            } else {
+                warn!(url = self.url, "no session: {reason}; trying again, what is in force stays");
+                complained = true;
+            }
+            tokio::time::sleep(jittered(wait)).await;
+            wait = (wait * 2).min(self.options.reconnect_interval);
+        }
+    }
+
+    /// With an admin of ours one link serves; another one that finds it taken waits, and connects
+    /// anew when its turn comes, since its own connection would be stale by then.
+    async fn with_ours(&self, session: Session) -> SessionError {
+        let (mut session, _turn) = match self.turn.try_acquire() {
+            Ok(turn) => (session, turn),
+            Err(_) => {
+                session.close().await;
+                let Ok(turn) = self.turn.acquire().await else { return SessionError::Closed };
+                match Session::open(&self.url, &self.options).await {
+                    Ok(session) if session.ours => (session, turn),
+                    Ok(session) => {
+                        session.close().await;
+                        return SessionError::Protocol("the admin changed its kind".into());
+                    }
+                    Err(error) => return error,
+                }
+            }
+        };
+        info!(url = self.url, "connected");
+        let reason = ours::run(&mut session, &self.applier).await;
+        session.close().await;
+        reason
+    }
+
+    async fn with_stock(&self, mut session: Session) -> SessionError {
+        info!(url = self.url, "connected to a stock admin");
+        self.peer.opened();
+        let reason = stock::run(&mut session, &self.applier, &self.peer).await;
+        self.peer.closed();
+        session.close().await;
+        reason
+    }
+}
+
+/// Spread over the upper half, so that gateways that lost the same admin do not return at once.
+fn jittered(wait: Duration) -> Duration {
+    wait.mul_f64(rand::rng().random_range(0.5..=1.0))
+}

@@ -1,0 +1,67 @@
+//! A session with one of our own admins: resume, change sets, full refreshes, acknowledgements.
+
+use longmen_core::snapshot::{Position, Published};
+use longmen_core::sync::{ClientMessage, Frame, Inbound, Mark, decode};
+use tracing::{info, warn};
+
+use super::Applier;
+use super::session::{Session, SessionError};
+
+/// Runs the session until it ends. Returns only with the reason.
+pub(super) async fn run(session: &mut Session, applier: &Applier) -> SessionError {
+    match serve(session, applier).await {
+        Ok(never) => match never {},
+        Err(error) => error,
+    }
+}
+
+enum Never {}
+
+async fn serve(session: &mut Session, applier: &Applier) -> Result<Never, SessionError> {
+    let Position { epoch, version } = applier.position();
+    session.send(ClientMessage::Resume { epoch, version }.to_text()).await?;
+    let mut collected: Vec<Frame> = Vec::new();
+    loop {
+        let text = session.next().await?;
+        let (frame, mark) = match decode(&text) {
+            Ok(Inbound::Data(mut frame)) => match frame.mark.take() {
+                Some(mark) => (Some(frame), mark),
+                None => return Err(SessionError::Protocol("a frame without its mark".into())),
+            },
+            Ok(Inbound::Mark(mark)) => (None, mark),
+            Ok(Inbound::RunningMode(_) | Inbound::Ignored(_)) => continue,
+            // Between our own parts a frame that cannot be read means that something would be
+            // missing: begin again rather than go on without it.
+            Err(error) => return Err(SessionError::Protocol(error.to_string())),
+        };
+        collected.extend(frame);
+        if !mark.last {
+            continue;
+        }
+        let frames = std::mem::take(&mut collected);
+        let Mark { epoch, version, refresh, .. } = mark;
+        let position = Position { epoch, version };
+        let published = if refresh {
+            let objects: usize = frames.iter().map(|frame| frame.payload.len()).sum();
+            let published = applier.replace(frames, position, |_, _| {}).await;
+            info!(version, objects, "full refresh in force");
+            published
+        } else {
+            applier.change(frames, position).await
+        };
+        acknowledge(session, published).await?;
+    }
+}
+
+async fn acknowledge(session: &mut Session, published: Published) -> Result<(), SessionError> {
+    let Published { position, faults } = published;
+    if !faults.is_empty() {
+        warn!(
+            version = position.version,
+            count = faults.len(),
+            "objects not in force as configured"
+        );
+    }
+    let ack = ClientMessage::Ack { epoch: position.epoch, version: position.version, faults };
+    session.send(ack.to_text()).await
+}

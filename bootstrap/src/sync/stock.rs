@@ -1,0 +1,153 @@
+//! A session with a stock admin.
+//!
+//! The admin answers the messages of a session in order, so the answer to a second `RUNNING_MODE`
+//! behind `MYSELF` marks the end of the sequence, empty groups included. What was collected until
+//! then is put in force in one step; what comes after are changes.
+//!
+//! A stock admin may cut its sequence short without a word, so a group that comes out empty but held
+//! data is emptied only when a second sequence agrees; and a selector without an upstream frame keeps
+//! its upstreams.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use longmen_core::snapshot::{ConfigState, Position};
+use longmen_core::sync::{
+    Frame, Group, Inbound, MYSELF, RUNNING_MODE, RunningMode, RunningModeKind, decode,
+};
+use tokio::time::{Instant, timeout_at};
+use tracing::{info, warn};
+
+use super::Applier;
+use super::master::Peer;
+use super::session::{Session, SessionError};
+
+/// How long the whole sequence may take.
+const REFRESH: Duration = Duration::from_secs(60);
+
+/// Runs the session until it ends or the master check asks for its end. Returns the reason.
+pub(super) async fn run(session: &mut Session, applier: &Applier, peer: &Peer) -> SessionError {
+    match serve(session, applier, peer).await {
+        Ok(()) => SessionError::Closed,
+        Err(error) => error,
+    }
+}
+
+/// Where the session stands in the sequence it asked for.
+struct Sequence {
+    /// Answers to `RUNNING_MODE` still to come before the end mark; the mark is the last of them.
+    answers_left: u32,
+    frames: Vec<Frame>,
+    /// Runs from the first answer on: an admin that answers nothing is the master check's business.
+    deadline: Option<Instant>,
+    /// Groups that an earlier sequence of this session left empty although they held data.
+    doubted: HashSet<Group>,
+}
+
+async fn serve(session: &mut Session, applier: &Applier, peer: &Peer) -> Result<(), SessionError> {
+    session.send(RUNNING_MODE).await?;
+    let mut sequence = Some(ask(session, 2, HashSet::new()).await?);
+    loop {
+        let text = tokio::select! {
+            text = next(session, sequence.as_ref()) => text?,
+            () = peer.told_to_leave() => return Ok(()),
+        };
+        match decode(&text) {
+            Ok(Inbound::RunningMode(mode)) => {
+                peer.says(&mode);
+                sequence = answered(session, applier, sequence, &mode).await?;
+            }
+            Ok(Inbound::Data(frame)) => match &mut sequence {
+                Some(sequence) => sequence.frames.push(frame),
+                None => {
+                    applier.change(vec![frame], Position::default()).await;
+                }
+            },
+            Ok(Inbound::Mark(_) | Inbound::Ignored(_)) => {}
+            Err(error) => warn!("frame dropped: {error}"),
+        }
+    }
+}
+
+async fn ask(
+    session: &mut Session,
+    answers_left: u32,
+    doubted: HashSet<Group>,
+) -> Result<Sequence, SessionError> {
+    session.send(MYSELF).await?;
+    session.send(RUNNING_MODE).await?;
+    // A sequence that is asked for again follows an answer.
+    let deadline = (answers_left == 1).then(|| Instant::now() + REFRESH);
+    Ok(Sequence { answers_left, frames: Vec::new(), deadline, doubted })
+}
+
+async fn next(session: &mut Session, sequence: Option<&Sequence>) -> Result<String, SessionError> {
+    match sequence.and_then(|sequence| sequence.deadline) {
+        None => session.next().await,
+        Some(deadline) => match timeout_at(deadline, session.next()).await {
+            Ok(text) => text,
+            Err(_) => Err(SessionError::NoRefresh(REFRESH)),
+        },
+    }
+}
+
+/// Takes one answer to `RUNNING_MODE`; returns the sequence that is still open, if any.
+async fn answered(
+    session: &mut Session,
+    applier: &Applier,
+    sequence: Option<Sequence>,
+    mode: &RunningMode,
+) -> Result<Option<Sequence>, SessionError> {
+    let Some(mut sequence) = sequence else { return Ok(None) };
+    sequence.answers_left = sequence.answers_left.saturating_sub(1);
+    if sequence.answers_left > 0 {
+        sequence.deadline = Some(Instant::now() + REFRESH);
+        return Ok(Some(sequence));
+    }
+    if mode.running_mode == RunningModeKind::Cluster && !mode.is_master {
+        // It answers, but does not send: nothing here may count as empty.
+        return Ok(None);
+    }
+    let arrived: HashSet<Group> = sequence
+        .frames
+        .iter()
+        .filter(|f| !f.payload.is_empty())
+        .map(|f| f.payload.group())
+        .collect();
+    let emptied: HashSet<Group> = applier.filled().difference(&arrived).copied().collect();
+    let doubtful: HashSet<Group> = emptied.difference(&sequence.doubted).copied().collect();
+    let frames = std::mem::take(&mut sequence.frames);
+    let objects: usize = frames.iter().map(|frame| frame.payload.len()).sum();
+    let kept = Arc::new(doubtful.clone());
+    applier.replace(frames, Position::default(), move |old, new| carry_over(old, new, &kept)).await;
+    if doubtful.is_empty() {
+        info!(objects, "full refresh in force");
+        return Ok(None);
+    }
+    warn!(groups = ?doubtful, "groups came back empty: asking again before they are emptied");
+    Ok(Some(ask(session, 1, emptied).await?))
+}
+
+/// What a stock admin's sequence does not say: groups in doubt stay, and a selector that is still
+/// there without an upstream frame keeps its upstreams.
+fn carry_over(old: &ConfigState, new: &mut ConfigState, doubtful: &HashSet<Group>) {
+    for group in doubtful {
+        match group {
+            Group::Plugin => new.plugins.clone_from(&old.plugins),
+            Group::Selector => new.selectors.clone_from(&old.selectors),
+            Group::Rule => new.rules.clone_from(&old.rules),
+            Group::MetaData => new.metadata.clone_from(&old.metadata),
+            Group::AppAuth => new.app_auth.clone_from(&old.app_auth),
+            Group::ProxySelector => new.proxy_selectors.clone_from(&old.proxy_selectors),
+            Group::AiProxyApiKey => new.api_keys.clone_from(&old.api_keys),
+            Group::DiscoverUpstream => {}
+        }
+    }
+    for (selector, upstreams) in &old.upstreams {
+        let there = new.selectors.values().any(|of_plugin| of_plugin.contains_key(selector));
+        if there && !new.upstreams.contains_key(selector) {
+            new.upstreams.insert(selector.clone(), upstreams.clone());
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! The end of a request: exactly once, wherever it ends.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{Method, StatusCode, Uri};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use smallvec::SmallVec;
+
+use super::Hit;
+use crate::body::{Body, BodyError};
+use crate::error::Reason;
+use crate::layer::Permit;
+use crate::upstream::Endpoint;
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// The client was given a whole answer, the upstream's or ours.
+    Finished,
+    /// The answer was begun and could not be finished.
+    Failed,
+    /// The client left before the end of the answer.
+    ClientGone,
+}
+
+/// Everything known about a request once it is over.
+#[derive(Debug)]
+pub struct Completion {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why the answer was not the upstream's, if it was not.
+    pub reason: Option<Reason>,
+    /// The method.
+    pub method: Method,
+    /// The target as the client sent it.
+    pub target: Uri,
+    /// The status of the answer; `None` when the client left before there was one.
+    pub status: Option<StatusCode>,
+    /// The upstream that was tried last.
+    pub upstream: Option<Arc<Endpoint>>,
+    /// Attempts on upstreams.
+    pub attempts: u32,
+    /// Body bytes sent to the client.
+    pub response_bytes: u64,
+    /// From the request head to the response head.
+    pub head_elapsed: Option<Duration>,
+    /// From the request head to the end.
+    pub elapsed: Duration,
+}
+
+/// One attempt that ended, for the plugins that asked.
+pub(super) struct AttemptDone {
+    pub(super) endpoint: Arc<Endpoint>,
+    pub(super) elapsed: Duration,
+    pub(super) outcome: Result<StatusCode, Reason>,
+}
+
+/// The part of a request that lives to its end: the hits with later hooks, and the figures.
+///
+/// Dropping it completes the request: as [`Outcome::ClientGone`] unless an outcome was recorded.
+/// Whoever holds the request at the moment holds this, so no path can miss the completion and none
+/// can run it twice.
+pub struct Exchange {
+    pub(super) hits: SmallVec<[Hit; 1]>,
+    pub(super) attempt_log: Vec<AttemptDone>,
+    completion: Completion,
+    started: Instant,
+    ended: bool,
+    /// The place among the requests under way; released after the completion.
+    pub(super) permit: Option<Permit>,
+    /// Guards of plugins without later hooks; released after the completion.
+    guards: SmallVec<[Box<dyn Send>; 1]>,
+}
+
+impl Exchange {
+    /// Begins a request.
+    #[must_use]
+    pub fn begin(method: Method, target: Uri, started: Instant) -> Self {
+        Self {
+            hits: SmallVec::new(),
+            attempt_log: Vec::new(),
+            completion: Completion {
+                outcome: Outcome::ClientGone,
+                reason: None,
+                method,
+                target,
+                status: None,
+                upstream: None,
+                attempts: 0,
+                response_bytes: 0,
+                head_elapsed: None,
+                elapsed: Duration::ZERO,
+            },
+            started,
+            ended: false,
+            permit: None,
+            guards: SmallVec::new(),
+        }
+    }
+
+    /// When the request head was there.
+    #[must_use]
+    pub const fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// Holds something until the request is over.
+    pub fn hold(&mut self, guard: Box<dyn Send>) {
+        self.guards.push(guard);
+    }
+
+    /// The target as the client sent it.
+    #[must_use]
+    pub const fn target(&self) -> &Uri {
+        &self.completion.target
+    }
+
+    /// Whether anybody wants to know about the end.
+    #[must_use]
+    pub fn is_watched(&self) -> bool {
+        !self.hits.is_empty() || !self.guards.is_empty() || self.permit.is_some()
+    }
+
+    /// Records an attempt.
+    pub fn attempted(&mut self, endpoint: &Arc<Endpoint>) {
+        self.completion.attempts += 1;
+        self.completion.upstream = Some(Arc::clone(endpoint));
+    }
+
+    /// Attempts so far.
+    #[must_use]
+    pub const fn attempts(&self) -> u32 {
+        self.completion.attempts
+    }
+
+    /// Records why the answer is not the upstream's.
+    pub fn because(&mut self, reason: Reason) {
+        self.completion.reason = Some(reason);
+    }
+
+    /// Records the response head.
+    pub fn answered(&mut self, status: StatusCode) {
+        self.completion.status = Some(status);
+        self.completion.head_elapsed = Some(self.started.elapsed());
+    }
+
+    /// Ends the request with an outcome.
+    pub fn end(mut self, outcome: Outcome) {
+        self.finish(outcome);
+    }
+
+    fn finish(&mut self, outcome: Outcome) {
+        if std::mem::replace(&mut self.ended, true) || self.hits.is_empty() {
+            return;
+        }
+        self.completion.outcome = outcome;
+        self.completion.elapsed = self.started.elapsed();
+        for mut hit in std::mem::take(&mut self.hits) {
+            if hit.rule.parts.hooks.has(super::Hooks::COMPLETION) {
+                let plugin = Arc::clone(&hit.plugin);
+                plugin.completion(&mut hit, &self.completion);
+            }
+        }
+    }
+
+    /// Ties the request to the body of its answer: it is over when the body is.
+    ///
+    /// A body nobody watches is returned as it is; an empty one ends the request now.
+    #[must_use]
+    pub fn watch(mut self, body: Body) -> Body {
+        if body.is_end_stream() {
+            self.finish(Outcome::Finished);
+            // Guards are held until the answer is written, which for an empty body is now.
+            return body;
+        }
+        if !self.is_watched() {
+            self.ended = true;
+            return body;
+        }
+        Body::boxed(Watched { body, exchange: Some(self) })
+    }
+}
+
+impl fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exchange")
+            .field("completion", &self.completion)
+            .field("hits", &self.hits.len())
+            .field("ended", &self.ended)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.finish(Outcome::ClientGone);
+    }
+}
+
+/// A response body that carries the request to its end.
+struct Watched {
+    body: Body,
+    exchange: Option<Exchange>,
+}
+
+impl Watched {
+    fn end(&mut self, outcome: Outcome) {
+        if let Some(exchange) = self.exchange.take() {
+            exchange.end(outcome);
+        }
+    }
+}
+
+impl HttpBody for Watched {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let this = self.get_mut();
+        let frame = ready!(Pin::new(&mut this.body).poll_frame(cx));
+        match &frame {
+            None => this.end(Outcome::Finished),
+            Some(Err(_)) => this.end(Outcome::Failed),
+            Some(Ok(frame)) => {
+                let bytes = frame.data_ref().map_or(0, |data| data.len() as u64);
+                if let Some(exchange) = &mut this.exchange {
+                    exchange.completion.response_bytes += bytes;
+                }
+                // With a known length the server does not poll again after the last byte.
+                if this.body.is_end_stream() {
+                    this.end(Outcome::Finished);
+                }
+            }
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

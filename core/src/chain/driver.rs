@@ -1,0 +1,172 @@
+//! Runs the plugins of a snapshot over one request, and the upstream call after them.
+
+mod around;
+mod body;
+mod head;
+mod response;
+mod tunnel;
+
+use std::sync::Arc;
+
+use http::{Request, Response, StatusCode};
+use tokio::runtime::Handle;
+use tracing::{debug, warn};
+
+use super::{Hit, Inbound, RequestContext};
+use crate::body::Body;
+use crate::error::{ErrorStatus, Fault, GatewayError, Reason};
+use crate::snapshot::SnapshotStore;
+use crate::upstream::UpstreamClient;
+
+/// How requests are driven.
+#[derive(Debug, Clone)]
+pub struct DriverOptions {
+    /// How the status of envelope answers is chosen.
+    pub error_status: ErrorStatus,
+    /// Whether a client may name the protocol by the header `rpc_type`.
+    pub rpc_type_header: bool,
+    /// Protocols that are served, for that header.
+    pub rpc_types: &'static [&'static str],
+}
+
+impl Default for DriverOptions {
+    fn default() -> Self {
+        Self {
+            error_status: ErrorStatus::Standard,
+            rpc_type_header: false,
+            rpc_types: &["http", "websocket"],
+        }
+    }
+}
+
+/// Drives requests of one worker. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Driver(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    store: Arc<SnapshotStore>,
+    client: Arc<dyn UpstreamClient>,
+    options: DriverOptions,
+    runtime: Handle,
+    clock: fn() -> i64,
+}
+
+impl Driver {
+    /// A driver for one worker: `client` is the worker's own, `runtime` its runtime, `clock` the
+    /// wall clock in epoch milliseconds.
+    #[must_use]
+    pub fn new(
+        store: Arc<SnapshotStore>,
+        client: Arc<dyn UpstreamClient>,
+        options: DriverOptions,
+        runtime: Handle,
+        clock: fn() -> i64,
+    ) -> Self {
+        Self(Arc::new(Shared { store, client, options, runtime, clock }))
+    }
+
+    /// Serves one request: always with an answer.
+    ///
+    /// Dropping the future (the client left) drops whatever the plugins hold and completes the
+    /// request once.
+    pub async fn serve(&self, request: Request<Inbound>) -> Response<Body> {
+        let (head, inbound) = request.into_parts();
+        let shared = &*self.0;
+        let mut cx = RequestContext::new(head, inbound, (shared.clock)(), shared.runtime.clone());
+        let result = self.answer(&mut cx).await;
+        let response = match result {
+            Ok(response) => response,
+            Err(error) => self.refuse(&mut cx, &error),
+        };
+        let (head, body) = response.into_parts();
+        cx.exchange.answered(head.status);
+        Response::from_parts(head, cx.exchange.watch(body))
+    }
+
+    /// Turns an error into an answer, and tells the log what the client is not told.
+    fn refuse(&self, cx: &mut RequestContext, error: &GatewayError) -> Response<Body> {
+        cx.exchange.because(error.reason());
+        let path = cx.exchange.target().path();
+        match error.fault() {
+            Fault::Gateway if error.reason() == Reason::PluginFailed => {
+                warn!(reason = %error.reason(), path, "request failed: {error}");
+            }
+            Fault::Client | Fault::Gateway | Fault::Upstream => {
+                debug!(reason = %error.reason(), path, "request not answered by its upstream: {error}");
+            }
+        }
+        error.to_response(self.0.options.error_status)
+    }
+
+    async fn answer(&self, cx: &mut RequestContext) -> Result<Response<Body>, GatewayError> {
+        let early = {
+            // The snapshot is held until the last plugin has decided about the head, not longer.
+            let snapshot = self.0.store.load();
+            head::protocol(cx, &snapshot, &self.0.options)?;
+            head::run(cx, &snapshot).await?
+        };
+        let response = match early {
+            Some(response) => response,
+            None => self.proxy(cx).await?,
+        };
+        response::run(cx, response).await
+    }
+
+    /// Everything from the chosen target to the upstream's response head.
+    async fn proxy(&self, cx: &mut RequestContext) -> Result<Response<Body>, GatewayError> {
+        if cx.target.is_none() {
+            return Err(no_target(cx));
+        }
+        if let Some(response) = body::request(cx).await? {
+            return Ok(response);
+        }
+        around::run(cx, &self.0.client).await
+    }
+}
+
+/// The hits of a request beside its context, so that a hook can have its own hit and the context.
+///
+/// Puts them back when dropped, also when the client leaves while a hook waits: their completion is
+/// still to come.
+struct Aside<'a> {
+    hits: smallvec::SmallVec<[Hit; 1]>,
+    cx: &'a mut RequestContext,
+}
+
+impl<'a> Aside<'a> {
+    fn of(cx: &'a mut RequestContext) -> Self {
+        Self { hits: std::mem::take(&mut cx.exchange.hits), cx }
+    }
+
+    fn parts(&mut self) -> (&mut [Hit], &mut RequestContext) {
+        (&mut self.hits, self.cx)
+    }
+}
+
+impl Drop for Aside<'_> {
+    fn drop(&mut self) {
+        self.cx.exchange.hits = std::mem::take(&mut self.hits);
+    }
+}
+
+/// No plugin chose a target.
+///
+/// Source: ShenYu 2.7.1: without a url -106, for protocols without a result -103.
+fn no_target(cx: &RequestContext) -> GatewayError {
+    if cx.rpc_type == super::RpcType::Http {
+        GatewayError::envelope(
+            Reason::NoTarget,
+            StatusCode::NOT_FOUND,
+            -106,
+            "Can not find url, please check your configuration!",
+        )
+    } else {
+        GatewayError::envelope(
+            Reason::NoTarget,
+            StatusCode::BAD_GATEWAY,
+            -103,
+            "Service invocation exception, or no result is returned!",
+        )
+    }
+}

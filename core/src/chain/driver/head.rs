@@ -1,0 +1,156 @@
+//! The request head: protocol, then plugin by plugin.
+
+use http::{Response, StatusCode};
+
+use super::DriverOptions;
+use crate::body::Body;
+use crate::chain::view::View;
+use crate::chain::{Flow, Hit, HitRef, HookResult, RequestContext, RpcType};
+use crate::condition::{RequestView, canonical};
+use crate::error::{Fault, GatewayError, Reason};
+use crate::model::PluginClass;
+use crate::snapshot::{PluginPart, Selected, Snapshot};
+
+/// Decides the protocol: the client's word where that is honoured, a websocket handshake, what
+/// metadata says of the path, else HTTP.
+///
+/// Source: ShenYu 2.7.1, global plugin. There any word a client sends is taken.
+pub(super) fn protocol(
+    cx: &mut RequestContext,
+    snapshot: &Snapshot,
+    options: &DriverOptions,
+) -> Result<(), GatewayError> {
+    if options.rpc_type_header
+        && let Some(named) = cx.head.headers.get("rpc_type").filter(|value| !value.is_empty())
+    {
+        let name = named.to_str().unwrap_or_default();
+        if !options.rpc_types.contains(&name) {
+            let text = format!("rpc_type {name:?} is not one of {}", options.rpc_types.join(", "));
+            return Err(GatewayError::new(
+                Fault::Client,
+                Reason::UnknownRpcType,
+                StatusCode::BAD_REQUEST,
+                text,
+            ));
+        }
+        cx.rpc_type = rpc_type(name);
+        return Ok(());
+    }
+    let upgrade = cx.head.headers.get(http::header::UPGRADE);
+    if upgrade.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket")) {
+        cx.rpc_type = RpcType::WebSocket;
+        return Ok(());
+    }
+    if let Some(metadata) = snapshot.metadata.find(cx.raw_path()) {
+        cx.rpc_type = rpc_type(&metadata.rpc_type);
+        cx.metadata = Some(metadata.clone());
+    }
+    Ok(())
+}
+
+fn rpc_type(name: &str) -> RpcType {
+    match name {
+        "http" | "" => RpcType::Http,
+        "websocket" => RpcType::WebSocket,
+        other => RpcType::Other(other.into()),
+    }
+}
+
+/// Runs the plugins in order; an answer ends the walk.
+pub(super) async fn run(
+    cx: &mut RequestContext,
+    snapshot: &Snapshot,
+) -> Result<Option<Response<Body>>, GatewayError> {
+    let other_form = canonical(cx.raw_path());
+    for part in &snapshot.plugins {
+        if let Flow::Respond(response) = one(cx, part, None).await? {
+            return Ok(Some(response));
+        }
+        // A guard judges both forms of the path; whichever refuses, counts.
+        if part.class == PluginClass::Guard
+            && let Some(path) = &other_form
+            && let Flow::Respond(response) = one(cx, part, Some(path)).await?
+        {
+            return Ok(Some(response));
+        }
+    }
+    Ok(None)
+}
+
+enum Found<'s> {
+    Nothing,
+    NoSelector,
+    NoRule,
+    Hit(HitRef<'s>),
+    Unavailable,
+}
+
+async fn one(cx: &mut RequestContext, part: &PluginPart, path: Option<&str>) -> HookResult {
+    let found = {
+        let view = match path {
+            None => View::new(cx),
+            Some(path) => View::canonical(cx, path),
+        };
+        find(cx, part, &view)
+    };
+    let Some(plugin) = &part.run else {
+        return match found {
+            Found::Unavailable => Err(unavailable(part)),
+            _ => Ok(Flow::Continue),
+        };
+    };
+    let hit = match found {
+        Found::Nothing => return Ok(Flow::Continue),
+        Found::Unavailable => return Err(unavailable(part)),
+        Found::NoSelector => return plugin.no_selector(cx),
+        Found::NoRule => return plugin.no_rule(cx),
+        Found::Hit(hit) => hit,
+    };
+    // Registered before it runs: cut off while it waits, the request is completed all the same.
+    let later = hit.rule.parts.later();
+    if later {
+        cx.exchange.hits.push(Hit {
+            plugin: plugin.clone(),
+            config: hit.config.clone(),
+            selector: hit.selector.clone(),
+            rule: hit.rule.clone(),
+            state: None,
+        });
+    }
+    cx.keeps_in_hit = later;
+    let flow = plugin.request_head(hit, cx).get().await;
+    cx.keeps_in_hit = false;
+    flow
+}
+
+fn find<'s>(cx: &RequestContext, part: &'s PluginPart, view: &impl RequestView) -> Found<'s> {
+    let Some(plugin) = &part.run else {
+        return if part.is_meant_for(view) { Found::Unavailable } else { Found::Nothing };
+    };
+    if !plugin.applies(cx) {
+        return Found::Nothing;
+    }
+    match part.select(view) {
+        Selected::NoSelector => Found::NoSelector,
+        Selected::NoRule(_) => Found::NoRule,
+        Selected::Blocked => Found::Unavailable,
+        Selected::Rule(selector, rule) => {
+            Found::Hit(HitRef { config: &part.config, selector: &selector.head, rule })
+        }
+    }
+}
+
+/// A guard that cannot run was meant for this request.
+fn unavailable(part: &PluginPart) -> GatewayError {
+    let why = if part.run.is_some() {
+        "has a selector or rule that cannot be used"
+    } else {
+        "is not part of this gateway"
+    };
+    GatewayError::new(
+        Fault::Gateway,
+        Reason::PluginUnavailable,
+        StatusCode::SERVICE_UNAVAILABLE,
+        format!("plugin_unavailable: the plugin {} {why}", part.name),
+    )
+}

@@ -1,0 +1,20 @@
+//! Choice of the selector and the rule that apply to a request.
+//!
+//! Precedence is a total order, the same for selectors and rules, with indexes and caches on or
+//! off: the most AND conditions first (an OR list counts as none), then the lowest `sort` (absent
+//! counts as 0), then the lowest id by bytes. Of those that match, the first in that order is used.
+//! No falling back: once a selector is chosen, the rules of others are out of play.
+//!
+//! [`Linear`] asks one after the other. It is what small lists use, and what every faster way is
+//! compared with.
+//!
+//! Source: ShenYu 2.7.1, executed; the tie on id is ours, theirs depends on the order of arrival.
+
+mod entry;
+mod linear;
+
+pub use entry::{Entry, EntryKind, Matchable, Precedence};
+pub use linear::{EntryOutcome, Linear, Verdict};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! Puts configuration in force.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+use tracing::{info, warn};
+
+use super::build::Builder;
+use super::compile::Faults;
+use super::part::{Position, Snapshot};
+use super::state::{ConfigState, Dirty, MissingPlugin, UpstreamMode};
+use super::store::SnapshotStore;
+use crate::chain::Registry;
+use crate::condition::Compiler;
+use crate::sync::{Frame, GatewayFault, Group};
+
+/// How configuration is put in force.
+#[derive(Debug, Clone)]
+pub struct PublisherOptions {
+    /// What to do where a guard cannot run.
+    pub on_missing: MissingPlugin,
+    /// Whether upstream lists are the whole truth.
+    pub upstreams: UpstreamMode,
+    /// The zone of times in conditions.
+    pub zone: TimeZone,
+}
+
+impl Default for PublisherOptions {
+    fn default() -> Self {
+        Self {
+            on_missing: MissingPlugin::default(),
+            upstreams: UpstreamMode::default(),
+            zone: TimeZone::UTC,
+        }
+    }
+}
+
+/// What a publication did.
+#[derive(Debug, Clone)]
+pub struct Published {
+    /// What is in force now.
+    pub position: Position,
+    /// Everything that is not in force as configured, old faults included.
+    pub faults: Vec<GatewayFault>,
+}
+
+/// Owns the plain objects and turns changes into snapshots. One per gateway, on the control runtime.
+///
+/// Old snapshots are kept until nobody else holds them and freed here: no request thread ever drops
+/// a whole part.
+#[derive(Debug)]
+pub struct Publisher {
+    store: Arc<SnapshotStore>,
+    state: ConfigState,
+    builder: Builder,
+    mode: UpstreamMode,
+    faults: BTreeMap<(Group, String), Vec<GatewayFault>>,
+    retired: Vec<Arc<Snapshot>>,
+}
+
+impl Publisher {
+    /// A publisher with nothing configured yet.
+    #[must_use]
+    pub fn new(store: Arc<SnapshotStore>, registry: Registry, options: PublisherOptions) -> Self {
+        let compiler = Compiler::new(options.zone);
+        Self {
+            store,
+            state: ConfigState::default(),
+            builder: Builder::new(registry, options.on_missing, compiler),
+            mode: options.upstreams,
+            faults: BTreeMap::new(),
+            retired: Vec::new(),
+        }
+    }
+
+    /// The plain objects in force.
+    #[must_use]
+    pub const fn state(&self) -> &ConfigState {
+        &self.state
+    }
+
+    /// Where the snapshot in force stands.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        self.store.load().position.clone()
+    }
+
+    /// Puts one change set in force, in one step.
+    pub fn apply(&mut self, frames: &[Frame], position: Position) -> Published {
+        let mut dirty = Dirty::default();
+        for frame in frames {
+            self.state.apply(frame, self.mode, &mut dirty);
+        }
+        self.publish(&dirty, position)
+    }
+
+    /// Puts the result of a full refresh in force, in one step: `frames` are all there is.
+    ///
+    /// `keep` may carry over from the old state what a stock admin cannot say
+    /// (see [`Publisher::state`]).
+    pub fn replace(
+        &mut self,
+        frames: &[Frame],
+        position: Position,
+        keep: impl FnOnce(&ConfigState, &mut ConfigState),
+    ) -> Published {
+        let mut fresh = ConfigState::default();
+        let mut ignored = Dirty::default();
+        for frame in frames {
+            fresh.apply(frame, self.mode, &mut ignored);
+        }
+        keep(&self.state, &mut fresh);
+        let dirty = fresh.changes_since(&self.state);
+        self.state = fresh;
+        self.publish(&dirty, position)
+    }
+
+    fn publish(&mut self, dirty: &Dirty, position: Position) -> Published {
+        let mut found = Faults::default();
+        let snapshot = self.builder.build(&self.state, dirty, position.clone(), &mut found);
+        self.note(dirty, found);
+        self.retired.push(self.store.swap(Arc::new(snapshot)));
+        self.release();
+        let faults = self.faults.values().flatten().cloned().collect();
+        Published { position, faults }
+    }
+
+    /// Frees snapshots that nobody holds any more. Called after each change and now and then.
+    pub fn release(&mut self) {
+        self.retired.retain(|snapshot| Arc::strong_count(snapshot) > 1);
+    }
+
+    /// How many old snapshots are still held by somebody.
+    #[must_use]
+    pub fn retired(&self) -> usize {
+        self.retired.len()
+    }
+
+    /// Takes the faults of what was compiled now in place of older ones; each is logged once.
+    fn note(&mut self, dirty: &Dirty, found: Faults) {
+        let mut new: BTreeMap<(Group, String), Vec<GatewayFault>> = BTreeMap::new();
+        for fault in found.0 {
+            new.entry((fault.group, fault.id.clone())).or_default().push(fault);
+        }
+        let active = |faults: &[GatewayFault]| {
+            faults.iter().all(|f| f.plugin.is_empty() || self.builder.is_active(&f.plugin))
+        };
+        self.faults.retain(|(group, id), faults| {
+            let compiled_again = match group {
+                Group::Plugin => dirty.plugins.contains(id),
+                Group::Selector => dirty.selectors.iter().any(|(_, dirty)| dirty == id),
+                Group::Rule => dirty.rules.iter().any(|(_, dirty)| dirty == id),
+                Group::DiscoverUpstream => dirty.upstreams.contains(id),
+                Group::MetaData => dirty.metadata,
+                Group::AppAuth | Group::ProxySelector | Group::AiProxyApiKey => false,
+            };
+            let stays = active(faults)
+                && (!compiled_again || new.get(&(*group, id.clone())) == Some(faults));
+            if !stays && !new.contains_key(&(*group, id.clone())) {
+                info!(group = %group, id, "the fault of this object is gone");
+            }
+            stays
+        });
+        for ((group, id), faults) in new {
+            let old = self.faults.insert((group, id.clone()), faults.clone());
+            if old.as_ref() != Some(&faults) {
+                for fault in &faults {
+                    let (plugin, text) = (&fault.plugin, &fault.text);
+                    warn!(group = %group, id, plugin.name = plugin, "not in force as configured: {text}");
+                }
+            }
+        }
+    }
+}

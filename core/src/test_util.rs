@@ -1,0 +1,3 @@
+//! What tests share, behind the feature `test-util`. Never in a shipped binary.
+
+pub mod postgres;

@@ -1,0 +1,120 @@
+//! Calling upstreams: one trait, one strategy per client.
+
+mod connect;
+mod hyper_client;
+mod pool;
+mod pooled_body;
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::request::Parts;
+use http::uri::PathAndQuery;
+use http::{Request, Response, Uri, Version};
+use hyper::upgrade::Upgraded;
+
+pub use hyper_client::HyperClient;
+
+use super::{Endpoint, strip_hop_by_hop};
+use crate::body::Body;
+use crate::error::GatewayError;
+
+/// What the reference says when an upstream took too long.
+pub(crate) const SHENYU_TIMEOUT: &str =
+    "Request timeout, the maximum number of retry times has been exceeded";
+
+/// How upstreams are connected to and connections kept.
+#[derive(Debug, Clone)]
+pub struct ClientOptions {
+    /// Limit of one connection attempt.
+    pub connect_timeout: Duration,
+    /// Whether connections are kept for further requests.
+    pub keep_alive: bool,
+    /// How long an unused connection is kept. Below what upstreams keep, so that they are not the
+    /// ones who close first.
+    pub max_idle: Duration,
+    /// Unused connections kept per upstream and worker.
+    pub max_idle_per_upstream: usize,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(5),
+            keep_alive: true,
+            max_idle: Duration::from_millis(4_500),
+            max_idle_per_upstream: 1024,
+        }
+    }
+}
+
+/// A call that brought no response head.
+#[derive(Debug)]
+pub struct SendFailure {
+    /// What went wrong, and whether another attempt is safe.
+    pub error: GatewayError,
+    /// The request, given back when nothing of it was sent.
+    pub request: Option<Box<Request<Body>>>,
+}
+
+impl From<GatewayError> for SendFailure {
+    fn from(error: GatewayError) -> Self {
+        Self { error, request: None }
+    }
+}
+
+/// The future of a call.
+pub type SendFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, SendFailure>> + Send + 'a>>;
+
+/// An upstream that switched protocols.
+#[derive(Debug)]
+pub struct Tunnel {
+    /// Its answer, status 101.
+    pub head: http::response::Parts,
+    /// The raw connection behind it.
+    pub io: Upgraded,
+}
+
+/// One client strategy. An instance belongs to one worker.
+///
+/// Requests come in origin form with `Host` set and hop-by-hop headers removed
+/// ([`request_head_for`]); answers go out as they came, bodies streaming.
+pub trait UpstreamClient: Debug + Send + Sync {
+    /// Sends a request; resolves with the response head. No time limit but that of connecting: the
+    /// caller bounds the attempt. Dropping the future gives the connection up.
+    fn send<'a>(
+        &'a self,
+        endpoint: &'a Arc<Endpoint>,
+        request: Request<Body>,
+    ) -> SendFuture<'a, Response<Body>>;
+
+    /// Sends an upgrade request on a connection of its own; resolves once the upstream switched, or
+    /// with its ordinary answer.
+    fn upgrade<'a>(
+        &'a self,
+        endpoint: &'a Arc<Endpoint>,
+        request: Request<Body>,
+    ) -> SendFuture<'a, Result<Tunnel, Response<Body>>>;
+
+    /// Closes connections unused for longer than allowed. Called by the worker now and then.
+    fn sweep(&self);
+}
+
+/// Turns a client's request head into the one for the upstream: origin form, `Host` of the
+/// endpoint (unless `preserve_host`), no hop-by-hop headers, HTTP/1.1.
+pub fn request_head_for(
+    head: &mut Parts,
+    endpoint: &Endpoint,
+    target: PathAndQuery,
+    preserve_host: bool,
+) {
+    head.uri = Uri::from(target);
+    head.version = Version::HTTP_11;
+    strip_hop_by_hop(&mut head.headers);
+    if !preserve_host || !head.headers.contains_key(http::header::HOST) {
+        head.headers.insert(http::header::HOST, endpoint.host.clone());
+    }
+}

@@ -1,0 +1,91 @@
+//! Headers that belong to one connection and never travel further.
+
+use http::header::{
+    CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE,
+};
+
+static KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+static PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+static PROXY_AUTHENTICATE: HeaderName = HeaderName::from_static("proxy-authenticate");
+static PROXY_AUTHORIZATION: HeaderName = HeaderName::from_static("proxy-authorization");
+
+/// Removes hop-by-hop headers: `Connection` and what it names, `Keep-Alive`, `TE` (but
+/// `trailers`), `Upgrade`, `Proxy-*`, `Transfer-Encoding`.
+///
+/// Source: RFC 9110, section 7.6.1. The reference passes them on.
+pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
+    if headers.contains_key(CONNECTION) {
+        let named: Vec<HeaderName> = headers
+            .get_all(CONNECTION)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .filter_map(|name| name.trim().parse().ok())
+            .collect();
+        for name in named {
+            // Framing and routing are not the client's to take away.
+            if name != TE && name != http::header::HOST && name != http::header::CONTENT_LENGTH {
+                headers.remove(name);
+            }
+        }
+        headers.remove(CONNECTION);
+    }
+    for name in [
+        &KEEP_ALIVE,
+        &UPGRADE,
+        &TRANSFER_ENCODING,
+        &PROXY_CONNECTION,
+        &PROXY_AUTHENTICATE,
+        &PROXY_AUTHORIZATION,
+    ] {
+        headers.remove(name);
+    }
+    if let Some(te) = headers.remove(TE) {
+        let trailers = te
+            .to_str()
+            .is_ok_and(|te| te.split(',').any(|word| word.trim().eq_ignore_ascii_case("trailers")));
+        if trailers {
+            headers.insert(TE, HeaderValue::from_static("trailers"));
+        }
+    }
+}
+
+/// Whether the content type is one whose chunks must leave as they come.
+#[must_use]
+pub fn is_event_stream(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(|value| {
+        let essence = value.split(';').next().unwrap_or_default().trim();
+        essence.eq_ignore_ascii_case("text/event-stream")
+            || essence.eq_ignore_ascii_case("application/x-ndjson")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header::{HeaderMap, HeaderValue};
+
+    use super::strip_hop_by_hop;
+
+    #[test]
+    fn only_end_to_end_headers_are_left() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("connection", "keep-alive, X-Mine, Host"),
+            ("keep-alive", "timeout=5"),
+            ("x-mine", "1"),
+            ("te", "gzip, trailers"),
+            ("upgrade", "foo"),
+            ("proxy-authorization", "x"),
+            ("transfer-encoding", "chunked"),
+            ("host", "h"),
+            ("x-other", "2"),
+        ] {
+            headers.append(name, HeaderValue::from_static(value));
+        }
+        strip_hop_by_hop(&mut headers);
+        let mut left: Vec<_> =
+            headers.iter().map(|(n, v)| (n.as_str(), v.to_str().unwrap())).collect();
+        left.sort_unstable();
+        assert_eq!(left, [("host", "h"), ("te", "trailers"), ("x-other", "2")]);
+    }
+}

@@ -1,0 +1,52 @@
+//! The only places where the two stores differ in SQL, one named item each.
+//!
+//! The lock under which migrations run is the driver's: an advisory lock on PostgreSQL; on SQLite
+//! the lock file of the store keeps a second admin out altogether.
+
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
+
+use crate::statement::here;
+use crate::tx::{Conn, Tx};
+use crate::{Error, Result};
+
+/// The channel on which PostgreSQL admins wake each other.
+const CHANNEL: &str = "longmen_change";
+
+/// Makes the listeners of other admins wake when this transaction commits.
+///
+/// On SQLite there are no other admins; the own one is woken in the process.
+pub(crate) async fn notify(tx: &mut Tx) -> Result<()> {
+    if let Conn::Pg(transaction) = tx.conn() {
+        sqlx::query("SELECT pg_notify($1, '')")
+            .bind(CHANNEL)
+            .execute(&mut **transaction)
+            .await
+            .map_err(|source| Error::sql(here!(), source))?;
+    }
+    Ok(())
+}
+
+/// Opens a listener for [`notify`], on a connection of its own.
+pub(crate) async fn listen(options: &PgConnectOptions) -> Result<PgListener> {
+    let pool = PgPoolOptions::new()
+        .max_connections(1)
+        .acquire_timeout(Duration::from_secs(5))
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .connect_lazy_with(options.clone());
+    let mut listener =
+        PgListener::connect_with(&pool).await.map_err(|source| Error::sql(here!(), source))?;
+    listener.listen(CHANNEL).await.map_err(|source| Error::sql(here!(), source))?;
+    Ok(listener)
+}
+
+/// Begins a transaction that sees one moment and writes nothing.
+///
+/// On SQLite any transaction is a snapshot, and the connections for reading refuse to write.
+pub(crate) const READ_ON_POSTGRES: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+/// Begins a transaction that writes; it holds the write lock from its start, so it never fails
+/// half-way for want of it.
+pub(crate) const WRITE_ON_SQLITE: &str = "BEGIN IMMEDIATE";

@@ -1,0 +1,169 @@
+//! What can go wrong with the store.
+
+use std::path::PathBuf;
+
+/// The result of everything that touches the store.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why something asked of the store was not done.
+///
+/// A failed statement inside a transaction spoils that transaction: drop it, which rolls it back.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The database cannot be reached, or gave no connection in time.
+    #[error("database is not available: {source}")]
+    Unavailable {
+        /// What the driver saw.
+        #[source]
+        source: sqlx::Error,
+    },
+    /// Another transaction stood in the way (lock time-out, deadlock, serialisation). Nothing was
+    /// written; the whole unit of work may be tried again.
+    #[error("database is busy: {source}")]
+    Busy {
+        /// What the driver saw.
+        #[source]
+        source: sqlx::Error,
+    },
+    /// A row with the same key exists.
+    #[error("{message}")]
+    Unique {
+        /// Name of the violated constraint, or `table.column` on SQLite; empty if not told.
+        constraint: String,
+        /// The driver's text.
+        message: String,
+    },
+    /// A row refers to one that does not exist, or is still referred to.
+    #[error("{message}")]
+    Reference {
+        /// Name of the violated constraint; empty on SQLite.
+        constraint: String,
+        /// The driver's text.
+        message: String,
+    },
+    /// Any other failure of a statement.
+    #[error("database statement at {at} failed: {source}")]
+    Sql {
+        /// Source position of the statement.
+        at: &'static str,
+        /// What the driver saw.
+        #[source]
+        source: sqlx::Error,
+    },
+    /// The schema could not be brought up to date.
+    #[error("database migration failed: {source}")]
+    Migrate {
+        /// Which step, and why.
+        #[source]
+        source: sqlx::migrate::MigrateError,
+    },
+    /// The database is newer than this program, or not prepared by it.
+    #[error("database schema is not ready: {0}")]
+    Schema(String),
+    /// Another admin has the SQLite file.
+    #[error(
+        "database file {path} is in use by another admin (its lock {lock} is held): \
+         stop that one, or use PostgreSQL to run several admins on one database"
+    )]
+    InUse {
+        /// The database file.
+        path: PathBuf,
+        /// The lock file beside it.
+        lock: PathBuf,
+    },
+    /// A file of the SQLite store cannot be opened or protected.
+    #[error("database file {path}: {source}")]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The address of the store cannot be used.
+    #[error("database address {address}: {reason}")]
+    Address {
+        /// The address, without its password.
+        address: String,
+        /// What is wrong with it, and what was expected.
+        reason: String,
+    },
+    /// A row holds what this program cannot read.
+    #[error("{table} row {id}: {reason}")]
+    Corrupt {
+        /// The table.
+        table: &'static str,
+        /// Id of the row.
+        id: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// All node numbers of the id generator are taken.
+    #[error("no free node number for the id generator: all 1024 are leased")]
+    NoFreeNode,
+    /// The lease of the id generator ran out while a transaction was open.
+    #[error("transaction is older than the lease of its node number: start it again")]
+    NodeLeaseOver,
+}
+
+impl Error {
+    /// Sorts a driver's error; `at` is the source position of the statement.
+    pub(crate) fn sql(at: &'static str, source: sqlx::Error) -> Self {
+        use sqlx::error::ErrorKind;
+
+        match &source {
+            sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_)
+            | sqlx::Error::PoolTimedOut
+            | sqlx::Error::PoolClosed
+            | sqlx::Error::WorkerCrashed => return Self::Unavailable { source },
+            sqlx::Error::Database(database) => {
+                let constraint = || database.constraint().unwrap_or_default().to_owned();
+                let message = || database.message().to_owned();
+                match database.kind() {
+                    ErrorKind::UniqueViolation => {
+                        return Self::Unique { constraint: constraint(), message: message() };
+                    }
+                    ErrorKind::ForeignKeyViolation => {
+                        return Self::Reference { constraint: constraint(), message: message() };
+                    }
+                    _ => {}
+                }
+                // SQLite: BUSY, LOCKED and their extended forms; PostgreSQL: serialisation
+                // failure, deadlock, lock not available, and its states of going down.
+                match database.code().as_deref() {
+                    Some(
+                        "5" | "6" | "261" | "262" | "517" | "773" | "40001" | "40P01" | "55P03",
+                    ) => {
+                        return Self::Busy { source };
+                    }
+                    Some("57P01" | "57P02" | "57P03" | "53300") => {
+                        return Self::Unavailable { source };
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        Self::Sql { at, source }
+    }
+
+    /// Whether trying the whole unit of work again can help.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        matches!(self, Self::Unavailable { .. } | Self::Busy { .. } | Self::NodeLeaseOver)
+    }
+
+    /// Whether a row with the same key exists.
+    #[must_use]
+    pub const fn is_unique_violation(&self) -> bool {
+        matches!(self, Self::Unique { .. })
+    }
+}
+
+impl From<sqlx::migrate::MigrateError> for Error {
+    fn from(source: sqlx::migrate::MigrateError) -> Self {
+        Self::Migrate { source }
+    }
+}

@@ -1,0 +1,33 @@
+//! Bringing the schema up to date.
+
+use sqlx::migrate::Migrator;
+
+use crate::statement::{execute, here};
+use crate::store::{Db, Store};
+use crate::{Error, Result};
+
+static MIGRATOR: Migrator = sqlx::migrate!("./migrations");
+
+impl Store {
+    /// Brings the schema up to date, and gives a new database its epoch.
+    ///
+    /// May run on several admins at once: the later ones wait, and find nothing to do.
+    ///
+    /// # Errors
+    /// [`Error::Migrate`] when a step fails, when a step that the database has is unknown here (the
+    /// database belongs to a newer version), or when a shipped step was changed.
+    pub async fn migrate(&self) -> Result<()> {
+        match self.db() {
+            Db::Pg(pool, _) => MIGRATOR.run(pool).await?,
+            Db::Sqlite { write, .. } => MIGRATOR.run(write).await?,
+        }
+        let epoch = self.shared().entropy().token();
+        let mut tx = self.write().await?;
+        execute!(
+            tx,
+            "INSERT INTO install (name, value) VALUES ('epoch', $1) ON CONFLICT (name) DO NOTHING",
+            epoch,
+        )?;
+        tx.commit().await.map_err(|source| Error::sql(here!(), source))
+    }
+}

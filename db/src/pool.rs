@@ -1,0 +1,111 @@
+//! Connections to either database.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use sqlx::postgres::PgPoolOptions;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+
+use crate::location::Location;
+use crate::statement::here;
+use crate::store::{Db, StoreOptions};
+use crate::{Error, Result};
+
+/// Prepared statements kept per connection.
+const STATEMENTS: usize = 250;
+
+/// The lock that keeps a second admin off a SQLite file. Goes when the process ends, however it
+/// ends.
+#[derive(Debug)]
+pub(crate) struct FileLock(Mutex<Option<File>>);
+
+impl FileLock {
+    fn take(database: &Path) -> Result<Self> {
+        let mut name = OsString::from(database);
+        name.push(".lock");
+        let path = PathBuf::from(name);
+        let file = private_file(&path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self(Mutex::new(Some(file)))),
+            Err(TryLockError::WouldBlock) => {
+                Err(Error::InUse { path: database.to_owned(), lock: path })
+            }
+            Err(TryLockError::Error(source)) => Err(Error::File { path, source }),
+        }
+    }
+
+    pub(crate) fn release(&self) {
+        // Closing the file frees the lock.
+        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+pub(crate) async fn open(location: &Location, options: &StoreOptions) -> Result<Db> {
+    match location {
+        Location::Sqlite(path) => open_sqlite(path, options).await,
+        Location::Postgres(connect) => {
+            let connect = (**connect).clone().statement_cache_capacity(STATEMENTS);
+            let pool = PgPoolOptions::new()
+                .max_connections(options.max_connections)
+                .acquire_timeout(options.acquire_timeout)
+                .connect_with(connect.clone())
+                .await
+                .map_err(|source| Error::sql(here!(), source))?;
+            Ok(Db::Pg(pool, Arc::new(connect)))
+        }
+    }
+}
+
+async fn open_sqlite(path: &Path, options: &StoreOptions) -> Result<Db> {
+    let lock = FileLock::take(path)?;
+    // The journal files take their permissions from this one.
+    drop(private_file(path)?);
+    let connect = SqliteConnectOptions::new()
+        .filename(path)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Normal)
+        .busy_timeout(Duration::from_secs(5))
+        .foreign_keys(true)
+        .statement_cache_capacity(STATEMENTS)
+        .collation("C", |a: &str, b: &str| a.cmp(b));
+    let pool = || {
+        SqlitePoolOptions::new()
+            .acquire_timeout(options.acquire_timeout)
+            .idle_timeout(None)
+            .max_lifetime(None)
+    };
+    let write = pool()
+        .max_connections(1)
+        .min_connections(1)
+        .connect_with(connect.clone())
+        .await
+        .map_err(|source| Error::sql(here!(), source))?;
+    let read = pool()
+        .max_connections(options.max_connections)
+        .connect_lazy_with(connect.pragma("query_only", "ON"));
+    Ok(Db::Sqlite { write, read, lock })
+}
+
+/// Opens or creates a file that only its owner may read and write.
+fn private_file(path: &Path) -> Result<File> {
+    let open = || -> io::Result<File> {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder)?;
+        }
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path)?;
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        Ok(file)
+    };
+    open().map_err(|source| Error::File { path: path.to_owned(), source })
+}

@@ -1,0 +1,242 @@
+//! Upstreams of a discovery handler.
+//!
+//! Every function that writes holds the handler's row, so that the list a writer reads afterwards
+//! is the one that its change set describes.
+
+use longmen_core::model::Upstream;
+
+use crate::statement::{
+    execute, execute_in, fetch_all, fetch_all_in, fetch_optional, here, on_conn, values,
+};
+use crate::tx::{Tx, UnitOfWork};
+use crate::{Error, Result};
+
+/// Rows of one `INSERT`.
+const ROWS: usize = 200;
+
+/// A stored upstream.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct UpstreamRow {
+    /// Id of the row; new at every replacement of the list.
+    pub id: String,
+    /// The handler it belongs to.
+    pub discovery_handler_id: String,
+    /// Its namespace.
+    pub namespace_id: String,
+    /// Scheme with separator.
+    pub protocol: Option<String>,
+    /// `host:port`.
+    pub upstream_url: String,
+    /// 0 = usable, 1 = down.
+    pub upstream_status: i32,
+    /// Share of the traffic.
+    pub weight: i32,
+    /// Settings, JSON text.
+    pub props: Option<String>,
+    /// When it was created, in milliseconds since 1970-01-01 UTC.
+    pub created_ms: i64,
+    /// When it was last written, in milliseconds since 1970-01-01 UTC.
+    pub updated_ms: i64,
+}
+
+impl UpstreamRow {
+    /// The upstream as stock admins put it on the wire: without namespace.
+    #[must_use]
+    pub fn to_model(&self, tx: &Tx) -> Upstream {
+        Upstream {
+            id: Some(self.id.clone()),
+            date_created: Some(tx.date_text(self.created_ms)),
+            date_updated: Some(tx.date_text(self.updated_ms)),
+            discovery_handler_id: Some(self.discovery_handler_id.clone()),
+            protocol: self.protocol.clone(),
+            url: self.upstream_url.clone(),
+            status: self.upstream_status,
+            weight: self.weight,
+            props: self.props.clone(),
+            namespace_id: None,
+        }
+    }
+}
+
+/// An upstream to store.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewUpstream {
+    /// Its namespace.
+    pub namespace_id: String,
+    /// Scheme with separator.
+    pub protocol: Option<String>,
+    /// `host:port`.
+    pub url: String,
+    /// 0 = usable, 1 = down.
+    pub status: i32,
+    /// Share of the traffic.
+    pub weight: i32,
+    /// Settings, JSON text.
+    pub props: Option<String>,
+    /// When it started, in milliseconds since 1970-01-01 UTC; now if absent.
+    pub created_ms: Option<i64>,
+}
+
+macro_rules! select {
+    ($rest:expr) => {
+        concat!(
+            "SELECT id, discovery_handler_id, namespace_id, protocol, upstream_url,
+                    upstream_status, weight, props, created_ms, updated_ms
+             FROM discovery_upstream ",
+            $rest
+        )
+    };
+}
+
+/// The upstreams of a handler, by id, which is the order in which they were added.
+///
+/// # Errors
+/// The database's.
+pub async fn of_handler(tx: &mut Tx, handler_id: &str) -> Result<Vec<UpstreamRow>> {
+    fetch_all!(tx, UpstreamRow, select!("WHERE discovery_handler_id = $1 ORDER BY id"), handler_id,)
+}
+
+/// The upstreams of several handlers, by handler and id.
+///
+/// # Errors
+/// The database's.
+pub async fn of_handlers<S: AsRef<str>>(
+    tx: &mut Tx,
+    handler_ids: &[S],
+) -> Result<Vec<UpstreamRow>> {
+    Ok(fetch_all_in!(
+        tx,
+        UpstreamRow,
+        select!("WHERE discovery_handler_id IN ({ids}) ORDER BY discovery_handler_id, id"),
+        handler_ids,
+    ))
+}
+
+/// One upstream.
+///
+/// # Errors
+/// The database's.
+pub async fn find(tx: &mut Tx, id: &str) -> Result<Option<UpstreamRow>> {
+    fetch_optional!(tx, UpstreamRow, select!("WHERE id = $1"), id)
+}
+
+/// Those of the upstreams that exist, by id.
+///
+/// # Errors
+/// The database's.
+pub async fn find_many<S: AsRef<str>>(tx: &mut Tx, ids: &[S]) -> Result<Vec<UpstreamRow>> {
+    Ok(fetch_all_in!(tx, UpstreamRow, select!("WHERE id IN ({ids}) ORDER BY id"), ids))
+}
+
+/// Adds upstreams to a handler.
+///
+/// # Errors
+/// The database's; [`Error::Reference`] for an unknown handler, [`Error::Unique`] for an address
+/// that the handler has already.
+pub async fn insert(uow: &mut UnitOfWork, handler_id: &str, new: &[NewUpstream]) -> Result<()> {
+    const HEAD: &str = "INSERT INTO discovery_upstream (id, discovery_handler_id, namespace_id,
+        protocol, upstream_url, upstream_status, weight, props, created_ms, updated_ms) VALUES";
+
+    lock_handlers(uow, &[handler_id]).await?;
+    let now_ms = uow.now_ms();
+    for chunk in new.chunks(ROWS) {
+        let ids = chunk.iter().map(|_| uow.next_id()).collect::<Result<Vec<_>>>()?;
+        on_conn!(uow, |conn| {
+            let mut query = sqlx::query(values(HEAD, chunk.len(), 10));
+            for (upstream, id) in chunk.iter().zip(&ids) {
+                query = query
+                    .bind(id.as_str())
+                    .bind(handler_id)
+                    .bind(upstream.namespace_id.as_str())
+                    .bind(upstream.protocol.as_deref())
+                    .bind(upstream.url.as_str())
+                    .bind(upstream.status)
+                    .bind(upstream.weight)
+                    .bind(upstream.props.as_deref().unwrap_or("{}"))
+                    .bind(upstream.created_ms.unwrap_or(now_ms))
+                    .bind(upstream.created_ms.unwrap_or(now_ms));
+            }
+            query.execute(conn).await.map(|_| ())
+        })
+        .map_err(|source| Error::sql(here!(), source))?;
+    }
+    Ok(())
+}
+
+/// Replaces one upstream; it stays with its handler. Out: 0 when there is none.
+///
+/// # Errors
+/// As [`insert`].
+pub async fn update(uow: &mut UnitOfWork, id: &str, new: &NewUpstream) -> Result<u64> {
+    lock_handlers_of(uow, &[id]).await?;
+    let now_ms = uow.now_ms();
+    execute!(
+        uow,
+        "UPDATE discovery_upstream SET namespace_id = $1, protocol = $2, upstream_url = $3,
+             upstream_status = $4, weight = $5, props = $6, updated_ms = $7
+         WHERE id = $8",
+        new.namespace_id.as_str(),
+        new.protocol.as_deref(),
+        new.url.as_str(),
+        new.status,
+        new.weight,
+        new.props.as_deref().unwrap_or("{}"),
+        now_ms,
+        id,
+    )
+}
+
+/// Sets the state of one upstream, as a health check found it. Out: 0 when there is none.
+///
+/// # Errors
+/// The database's.
+pub async fn set_status(uow: &mut UnitOfWork, id: &str, status: i32) -> Result<u64> {
+    lock_handlers_of(uow, &[id]).await?;
+    let now_ms = uow.now_ms();
+    execute!(
+        uow,
+        "UPDATE discovery_upstream SET upstream_status = $1, updated_ms = $2 WHERE id = $3",
+        status,
+        now_ms,
+        id,
+    )
+}
+
+/// Replaces all upstreams of a handler; all get new ids.
+///
+/// # Errors
+/// As [`insert`].
+pub async fn replace(uow: &mut UnitOfWork, handler_id: &str, new: &[NewUpstream]) -> Result<()> {
+    lock_handlers(uow, &[handler_id]).await?;
+    execute!(uow, "DELETE FROM discovery_upstream WHERE discovery_handler_id = $1", handler_id)?;
+    insert(uow, handler_id, new).await
+}
+
+/// Deletes upstreams. Out: how many there were.
+///
+/// # Errors
+/// The database's.
+pub async fn delete<S: AsRef<str>>(uow: &mut UnitOfWork, ids: &[S]) -> Result<u64> {
+    lock_handlers_of(uow, ids).await?;
+    Ok(execute_in!(uow, "DELETE FROM discovery_upstream WHERE id IN ({ids})", ids))
+}
+
+/// Holds discovery handlers until the end of the transaction.
+pub(super) async fn lock_handlers<S: AsRef<str>>(uow: &mut UnitOfWork, ids: &[S]) -> Result<()> {
+    execute_in!(
+        uow,
+        "UPDATE discovery_handler SET updated_ms = updated_ms WHERE id IN ({ids})",
+        ids
+    );
+    Ok(())
+}
+
+async fn lock_handlers_of<S: AsRef<str>>(uow: &mut UnitOfWork, ids: &[S]) -> Result<()> {
+    execute_in!(
+        uow,
+        "UPDATE discovery_handler SET updated_ms = updated_ms WHERE id IN (
+             SELECT discovery_handler_id FROM discovery_upstream WHERE id IN ({ids}))",
+        ids
+    );
+    Ok(())
+}

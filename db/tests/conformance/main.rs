@@ -1,0 +1,18 @@
+//! One suite, two stores: every test runs on SQLite and on PostgreSQL.
+
+mod support;
+
+mod bindings;
+mod catalogue;
+mod changes;
+mod concurrency;
+mod ids;
+mod lists;
+mod meta_data;
+mod namespaces;
+mod rules;
+mod selectors;
+mod setup;
+mod state;
+mod users;
+mod wake;
