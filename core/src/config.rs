@@ -19,6 +19,7 @@ mod files;
 mod key;
 mod layers;
 pub mod logging;
+mod lookup;
 mod placeholder;
 mod problem;
 mod profile;

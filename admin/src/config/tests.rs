@@ -94,7 +94,7 @@ fn defaults_and_the_shipped_file() {
     assert_eq!(config.security.dashboard.only_super_admin_permissions.len(), 12);
     assert_eq!(config.security.admin_password, None);
     assert!(config.sync.websocket.enabled && !config.sync.websocket.allow_anonymous);
-    assert_eq!(config.sync.websocket.max_message_bytes, 10 << 20);
+    assert_eq!(config.sync.websocket.max_message_bytes, 10_240);
     assert_eq!(config.history.retention, Some(Duration::from_hours(365 * 24)));
     let shipped = with(SHIPPED, &[]);
     assert_eq!(warnings(SHIPPED), [""; 0]);
@@ -116,7 +116,7 @@ fn a_stock_file_of_2_7_1() {
     // Stock's h2 profile means "embedded".
     assert_eq!(config.store, StoreConfig::Sqlite { path: PathBuf::from(".data/longmen.db") });
     assert_eq!(config.sync.websocket.allow_origins, ["ws://control:9095", "ws://edge:9195"]);
-    assert_eq!(config.sync.websocket.max_message_bytes, 20 << 20);
+    assert_eq!(config.sync.websocket.max_message_bytes, 20_480);
     assert_eq!(config.security.token_lifetime, Duration::from_hours(1));
     assert_eq!(
         config.security.white_list,
@@ -236,7 +236,7 @@ fn every_mistake_of_a_file_is_named_at_once() {
         "14: shenyu.register.registerType: expected one of http, found \"zookeeper\"",
         "16: shenyu.register.props.checked: expected true or false, found \"perhaps\"",
         "17: shenyu.register.props.scheduledTime: expected a number of seconds, or a time such as 500ms or 10s, at least 1 ms, found \"0\"",
-        "20: shenyu.sync.websocket.messageMaxSize: expected a number of KB, or a size such as 512KB or 2MB, at least 65536 bytes, found \"1\"",
+        "20: shenyu.sync.websocket.messageMaxSize: expected a number of bytes, or a size such as 512KB or 2MB, found \"big\"",
         "21: shenyu.sync.websocket.allowAnonymous: expected true or false, found \"2\"",
         "23: shenyu.jwt.expired-seconds: expected a number of milliseconds, or a time such as 500ms or 10s, at least 1000 ms, found \"10\"",
         "27: shenyu.shiro.white-list[1]: expected a path that begins with /, found \"platform/login\"",

@@ -363,7 +363,7 @@ fn unknown_keys_are_warnings() {
         [
             "application.yml:4: shenyu.netty.http.workercuont is not a known key; the nearest known key is shenyu.netty.http.workerCount",
             "application.yml:6: shenyu.httpclient.keepalives is not a known key; the nearest known key is shenyu.httpclient.keepAlive",
-            "application.yml:7: shenyu.pluggins.jwt.enabled is not a known key; the nearest known key is shenyu.plugins.*.enabled",
+            "application.yml:8: shenyu.pluggins.jwt.enabled is not a known key; the nearest known key is shenyu.plugins.*.enabled",
         ]
     );
 }

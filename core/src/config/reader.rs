@@ -8,8 +8,9 @@ use super::check;
 use super::environment::Environment;
 use super::key::{KeyPath, Part};
 use super::layers::{self, Found, Inputs, Layers};
+use super::lookup::{Lookup, Pattern};
 use super::problem::{ConfigError, Loaded, Notice, Problem};
-use super::schema::{KeySpec, Pattern, Schema};
+use super::schema::{KeySpec, Schema};
 use super::source::{Naming, Property, Setting, Source};
 use super::value::{FromSetting, Kind, Secret, Unfit};
 
@@ -18,7 +19,7 @@ use super::value::{FromSetting, Kind, Secret, Unfit};
 /// Every method answers a usable value even where there is a problem, so that all problems come
 /// out together; [`load`] then fails.
 pub struct Reader<'a> {
-    schema: &'static Schema,
+    lookup: &'a Lookup,
     layers: &'a Layers,
     environment: &'a dyn Environment,
     problems: Vec<Problem>,
@@ -55,8 +56,9 @@ pub fn load<T>(
 ) -> Result<Loaded<T>, ConfigError> {
     let mut layers = Layers::load(inputs)?;
     let mut notices = std::mem::take(&mut layers.notices);
+    let lookup = Lookup::new(schema);
     let mut reader = Reader {
-        schema,
+        lookup: &lookup,
         layers: &layers,
         environment: inputs.environment,
         problems: Vec::new(),
@@ -65,7 +67,7 @@ pub fn load<T>(
     };
     let config = read(&mut reader);
     let Reader { mut problems, notices: more, .. } = reader;
-    let checked = check::properties(schema, &layers);
+    let checked = check::properties(&lookup, &layers);
     problems.extend(checked.problems);
     notices.extend(checked.notices);
     notices.extend(more);
@@ -197,7 +199,7 @@ impl<'a> Reader<'a> {
         let mut found: Vec<(String, &'a Property)> = Vec::new();
         for source in &self.layers.sources {
             for property in &source.properties {
-                let owned = self.schema.owner(property, source.naming);
+                let owned = self.lookup.owner(property, source.naming);
                 let name = pattern.captures(&property.path, source.naming);
                 let known =
                     |other: &(String, &Property)| super::uniform(&other.0) == super::uniform(&name);
@@ -237,7 +239,7 @@ impl<'a> Reader<'a> {
 
     /// Whether somebody sets the key to something.
     pub fn is_set(&self, path: &'static str) -> bool {
-        let mut keys = self.schema.key(path).into_iter().flat_map(KeySpec::spellings);
+        let mut keys = self.lookup.key(path).into_iter().flat_map(KeySpec::spellings);
         keys.any(|spelling| {
             let key = KeyPath::parse(spelling);
             let set = |source: &Source| match source.get(&key) {
@@ -256,7 +258,7 @@ impl<'a> Reader<'a> {
     /// Reports that item `index` of list `path` cannot be used, at the place that sets it.
     pub fn reject_item(&mut self, path: &'static str, index: usize, message: impl Into<String>) {
         let keys: Vec<KeyPath> = self
-            .schema
+            .lookup
             .key(path)
             .into_iter()
             .flat_map(KeySpec::spellings)
@@ -290,7 +292,7 @@ impl<'a> Reader<'a> {
 
     fn spec(&mut self, path: &'static str) -> &'static KeySpec {
         self.asked.insert(path);
-        match self.schema.key(path) {
+        match self.lookup.key(path) {
             Some(spec) => spec,
             None => unreachable!("{path} is not in the table of known keys"),
         }
@@ -391,7 +393,7 @@ impl<'a> Reader<'a> {
     fn problem_at(&mut self, property: &Property, message: String) {
         self.problems.push(Problem {
             place: layers::place(&property.origin),
-            key: Some(check::spelled(self.schema, property)),
+            key: Some(check::spelled(self.lookup, property)),
             message,
         });
     }
