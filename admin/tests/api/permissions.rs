@@ -84,8 +84,10 @@ async fn every_permission_is_asked_for() {
             continue;
         }
         let (method, path) = (route.method.as_str(), path_of(route));
-        let path = format!("{path}?currentPage=1&pageSize=12&id=5&namespaceId=5&name=x&role=x\
-                            &sort=1&enabled=true");
+        let path = format!(
+            "{path}?currentPage=1&pageSize=12&id=5&namespaceId=5&name=x&role=x\
+                            &sort=1&enabled=true"
+        );
         let mut refused = false;
         for body in bodies(route, &recordings) {
             let answer = admin.api(&token, method, &path, Some(body.clone())).await;
@@ -103,7 +105,7 @@ async fn every_permission_is_asked_for() {
     admin.stop().await;
 }
 
-/// Bodies that are well-formed for the route: those recorded for it, and the usual ones.
+/// Bodies that are well-formed for the route: those recorded for its resource, and the usual ones.
 fn bodies(route: &Route, recordings: &[golden::Recording]) -> Vec<Value> {
     let namespace = longmen_core::model::DEFAULT_NAMESPACE;
     let mut bodies = vec![
@@ -113,7 +115,7 @@ fn bodies(route: &Route, recordings: &[golden::Recording]) -> Vec<Value> {
     ];
     let recorded = recordings.iter().filter(|recording| {
         let path = recording.request.path.split('?').next().unwrap_or_default();
-        recording.request.method == route.method.as_str() && matches(route.path, path)
+        path.split('/').nth(1) == route.path.split('/').nth(1)
     });
     bodies.extend(
         recorded
@@ -123,12 +125,4 @@ fn bodies(route: &Route, recordings: &[golden::Recording]) -> Vec<Value> {
             .filter_map(|body| serde_json::from_str(&body).ok()),
     );
     bodies
-}
-
-fn matches(pattern: &str, path: &str) -> bool {
-    pattern.split('/').count() == path.split('/').count()
-        && pattern
-            .split('/')
-            .zip(path.split('/'))
-            .all(|(pattern, segment)| pattern.starts_with('{') || pattern == segment)
 }
