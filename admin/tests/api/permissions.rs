@@ -84,8 +84,10 @@ async fn every_permission_is_asked_for() {
             continue;
         }
         let (method, path) = (route.method.as_str(), path_of(route));
-        let path = format!("{path}?currentPage=1&pageSize=12&id=5&namespaceId=5&name=x&role=x\
-                            &sort=1&enabled=true");
+        let path = format!(
+            "{path}?currentPage=1&pageSize=12&id=5&namespaceId=5&name=x&role=x\
+                            &sort=1&enabled=true"
+        );
         let mut refused = false;
         for body in bodies(route, &recordings) {
             let answer = admin.api(&token, method, &path, Some(body.clone())).await;
