@@ -14,3 +14,4 @@ mod resources_selectors;
 mod resources_upstreams;
 mod scene;
 mod support;
+mod sync;

@@ -74,6 +74,7 @@ impl TestAdmin {
         config.server.address = Ipv4Addr::LOCALHOST.into();
         config.server.port = 0;
         config.store = StoreConfig::Sqlite { path: folder.path().join("longmen.db") };
+        config.sync.token_path = folder.path().join("sync-token");
         config.security.admin_password = Some(Secret::new(PASSWORD));
         config.security.admin_password_path = folder.path().join("admin-password");
         change(&mut config);

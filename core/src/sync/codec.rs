@@ -77,6 +77,7 @@ struct Outgoing<'a> {
 /// Source: ShenYu 2.7.1, reader rules executed on a stock gateway.
 pub fn decode(text: &str) -> Result<Inbound, FrameError> {
     if !text.trim_start().starts_with('{') {
+        // A derived reader takes an array for a struct, member by member.
         return Err(FrameError::NotAnObject);
     }
     let envelope: Envelope<'_> = serde_json::from_str(text).map_err(FrameError::NotJson)?;
