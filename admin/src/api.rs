@@ -22,7 +22,7 @@ mod rule;
 mod search;
 mod selector;
 
-use crate::{openapi, router::Routes};
+use crate::{openapi, publish, router::Routes};
 
 /// All routes of the admin.
 #[must_use]
@@ -44,4 +44,5 @@ pub fn routes() -> Routes {
         .merge(discovery::routes())
         .merge(discovery_upstream::routes())
         .merge(meta_data::routes())
+        .merge(publish::routes())
 }

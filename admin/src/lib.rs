@@ -12,6 +12,7 @@ pub mod extract;
 pub mod openapi;
 pub mod page;
 pub mod permission;
+pub mod publish;
 pub mod reply;
 pub mod router;
 pub mod state;

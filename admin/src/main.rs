@@ -4,10 +4,7 @@ use std::{path::Path, process::ExitCode};
 
 use longmen_admin::{Admin, RunningAdmin, config::AdminConfig};
 use longmen_core::{
-    config::{
-        Loaded, NoticeLevel, ProcessEnvironment,
-        logging::{Format, LoggingConfig},
-    },
+    config::{Loaded, NoticeLevel, ProcessEnvironment},
     telemetry,
 };
 
@@ -39,7 +36,7 @@ async fn main() -> ExitCode {
 /// Serves until a signal. Says whether the stop went well.
 async fn run(loaded: Loaded<AdminConfig>) -> anyhow::Result<bool> {
     let Loaded { config, notices } = loaded;
-    init_logging(&config.logging)?;
+    telemetry::init(&config.logging).map_err(anyhow::Error::msg)?;
     for notice in &notices {
         match notice.level {
             NoticeLevel::Warn => tracing::warn!("{}", notice.text),
@@ -50,13 +47,6 @@ async fn run(loaded: Loaded<AdminConfig>) -> anyhow::Result<bool> {
     show_password(&admin);
     admin.state().life().until_signal().await?;
     Ok(admin.stop().await)
-}
-
-fn init_logging(logging: &LoggingConfig) -> anyhow::Result<()> {
-    let named = logging.levels.iter().map(|(name, level)| (name.clone(), level.as_str()));
-    let levels = std::iter::once(("root".to_owned(), logging.root.as_str())).chain(named);
-    let levels = levels.map(|(name, level)| (name, level.to_owned())).collect();
-    telemetry::init(&levels, logging.format == Format::Json).map_err(anyhow::Error::msg)
 }
 
 /// A generated password is shown once, here, and stays in its file.

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use longmen_core::lifecycle::Lifecycle;
+use longmen_core::{chain::Registry, lifecycle::Lifecycle};
 use longmen_db::Store;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     auth::{PasswordCipher, Passwords, PathPatterns},
     config::AdminConfig,
+    publish::Publisher,
 };
 
 /// The shared parts of one running admin; clones are handles to the same.
@@ -23,6 +24,8 @@ struct Shared {
     password_cipher: Option<PasswordCipher>,
     store: Store,
     passwords: Passwords,
+    publisher: Publisher,
+    plugins: Registry,
     life: Lifecycle,
 }
 
@@ -36,12 +39,15 @@ impl AppState {
             }
             None => None,
         };
+        let publisher = Publisher::new(store.clone(), &config.sync, &config.server.context_path)?;
         Ok(Self(Arc::new(Shared {
             white_list: PathPatterns::new(&security.white_list),
             password_cipher,
             config,
             store,
             passwords: Passwords::default(),
+            publisher,
+            plugins: longmen_plugins::registry(),
             life,
         })))
     }
@@ -74,6 +80,18 @@ impl AppState {
     #[must_use]
     pub fn passwords(&self) -> &Passwords {
         &self.0.passwords
+    }
+
+    /// The plugins of this build: the very code that gateways run.
+    #[must_use]
+    pub fn plugins(&self) -> &Registry {
+        &self.0.plugins
+    }
+
+    /// The sync with gateways.
+    #[must_use]
+    pub fn publisher(&self) -> &Publisher {
+        &self.0.publisher
     }
 
     /// Start and stop of this admin, and what runs in between.

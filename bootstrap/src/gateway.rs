@@ -56,7 +56,7 @@ impl Gateway {
     }
 }
 
-/// A gateway that serves. Dropping it does not stop it: call [`RunningGateway::stop`].
+/// A gateway that serves. Dropping it ends everything at once; [`RunningGateway::stop`] is graceful.
 #[derive(Debug)]
 pub struct RunningGateway {
     /// Where clients connect.
@@ -67,7 +67,8 @@ pub struct RunningGateway {
     pub store: Arc<SnapshotStore>,
     lifecycle: Lifecycle,
     stopping: Arc<AtomicBool>,
-    control: Runtime,
+    /// Taken when it stops.
+    control: Option<Runtime>,
     workers: Vec<JoinHandle<()>>,
     delay: Duration,
     grace: Duration,
@@ -120,7 +121,7 @@ impl GatewayBuilder {
             store,
             lifecycle,
             stopping,
-            control,
+            control: Some(control),
             workers,
             delay: config.shutdown.delay,
             grace: config.shutdown.grace,
@@ -134,7 +135,9 @@ impl RunningGateway {
     /// # Errors
     /// Signal handlers cannot be installed.
     pub fn run_until_signal(self) -> io::Result<bool> {
-        self.control.block_on(self.lifecycle.until_signal())?;
+        if let Some(control) = &self.control {
+            control.block_on(self.lifecycle.until_signal())?;
+        }
         Ok(self.stop())
     }
 
@@ -142,22 +145,33 @@ impl RunningGateway {
     /// requests under way finish up to the grace period. Blocks until done; says whether all went
     /// well. Not to be called from an async task.
     #[must_use]
-    pub fn stop(self) -> bool {
+    pub fn stop(mut self) -> bool {
+        let Some(control) = self.control.take() else { return true };
         self.stopping.store(true, Ordering::Relaxed);
         let hard = self.lifecycle.hard().clone();
-        let well = self.control.block_on(async {
+        let well = control.block_on(async {
             tokio::select! {
                 () = tokio::time::sleep(self.delay) => {}
                 () = hard.cancelled() => {}
             }
             self.lifecycle.stop(self.grace).await
         });
-        for worker in self.workers {
+        for worker in self.workers.drain(..) {
             let _ = worker.join();
         }
-        self.control.shutdown_timeout(Duration::from_millis(100));
+        control.shutdown_timeout(Duration::from_millis(100));
         info!("stopped");
         well
+    }
+}
+
+impl Drop for RunningGateway {
+    fn drop(&mut self) {
+        if let Some(control) = self.control.take() {
+            self.lifecycle.soft().cancel();
+            self.lifecycle.hard().cancel();
+            control.shutdown_background();
+        }
     }
 }
 

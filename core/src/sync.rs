@@ -38,4 +38,6 @@ pub const RUNNING_MODE: &str = "RUNNING_MODE";
 pub const MYSELF: &str = "MYSELF";
 
 #[cfg(test)]
+mod golden;
+#[cfg(test)]
 mod tests;

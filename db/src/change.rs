@@ -19,7 +19,8 @@ use crate::{Error, Result};
 mod log;
 
 pub use log::{
-    ChangeRow, ChangeSet, Retention, Since, current_version, epoch, prune, renew_epoch, since,
+    ChangeRow, ChangeSet, Heads, Retention, Since, current_version, epoch, heads, prune,
+    renew_epoch, since,
 };
 
 /// The namespace id under which objects are counted that belong to no namespace: users, plugin

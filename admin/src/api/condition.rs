@@ -150,3 +150,14 @@ pub(crate) fn keep_ids(
         .map(|(id, condition)| NewCondition { id: keep(id), condition: condition.clone() })
         .collect()
 }
+
+/// Conditions on one line, for the operation log.
+#[must_use]
+pub(crate) fn in_words(conditions: &[Condition]) -> String {
+    let one = |condition: &Condition| {
+        let (name, value) = (condition.param_name.as_deref(), condition.param_value.as_deref());
+        let (kind, operator) = (&condition.param_type, &condition.operator);
+        format!("{kind} {} {operator} {}", name.unwrap_or_default(), value.unwrap_or_default())
+    };
+    conditions.iter().map(one).collect::<Vec<_>>().join(", ")
+}

@@ -24,8 +24,22 @@ struct Component {
 }
 
 async fn health(context: Context, (): ()) -> ApiResult<Response> {
-    let _ = context;
-    let health =
-        Health { status: "UP", components: BTreeMap::from([("ping", Component { status: "UP" })]) };
-    Ok((StatusCode::OK, axum::Json(health)).into_response())
+    let store = context.state().store();
+    let reachable = match store.read().await {
+        Ok(_) => true,
+        Err(error) => {
+            tracing::warn!(%error, "the store is out of reach");
+            false
+        }
+    };
+    let word = |up| if up { "UP" } else { "DOWN" };
+    let health = Health {
+        status: word(reachable),
+        components: BTreeMap::from([
+            ("db", Component { status: word(reachable) }),
+            ("ping", Component { status: "UP" }),
+        ]),
+    };
+    let status = if reachable { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    Ok((status, axum::Json(health)).into_response())
 }

@@ -19,9 +19,9 @@ pub(super) const SECTION: Section = Section {
         ),
         KeySpec::new(
             "shenyu.sync.websocket.messageMaxSize",
-            Kind::Size { unit: SizeUnit::Kibi, min: 65_536 },
+            Kind::Size { unit: SizeUnit::Bytes, min: 0 },
             "10240",
-            "The largest message taken from a gateway.",
+            "The largest message taken from a stock gateway; 0 means 8192.",
         ),
         KeySpec::new(
             "shenyu.sync.websocket.allowOrigins",
@@ -44,8 +44,8 @@ pub(super) const SECTION: Section = Section {
         KeySpec::new(
             "shenyu.sync.websocket.queueSize",
             Kind::Int { min: 16, max: 1_000_000 },
-            "1024",
-            "Frames that may wait for one gateway; one that falls behind further is cut off and starts again.",
+            "8192",
+            "Changes that may wait for one gateway; one that falls behind further is cut off and starts again.",
         ),
         KeySpec::new(
             "shenyu.sync.token",
@@ -97,7 +97,7 @@ pub struct SyncConfig {
 pub struct WebsocketSyncConfig {
     /// Whether there is one.
     pub enabled: bool,
-    /// The largest message taken, in bytes.
+    /// The largest message taken from a stock gateway, in bytes.
     pub max_message_bytes: usize,
     /// The `Origin`s that are let in, compared whole; empty: all.
     pub allow_origins: Vec<String>,
@@ -105,7 +105,7 @@ pub struct WebsocketSyncConfig {
     pub allow_anonymous: bool,
     /// The most gateways connected at once.
     pub max_sessions: usize,
-    /// Frames that may wait for one gateway.
+    /// Changes that may wait for one gateway.
     pub queue_size: usize,
 }
 
@@ -118,10 +118,15 @@ impl SyncConfig {
                  all configuration",
             ));
         }
+        let max_message_bytes = match reader.get("shenyu.sync.websocket.messageMaxSize") {
+            // What the reference's web server then takes.
+            0 => 8192,
+            bytes => bytes,
+        };
         Self {
             websocket: WebsocketSyncConfig {
                 enabled: reader.get("shenyu.sync.websocket.enabled"),
-                max_message_bytes: reader.get("shenyu.sync.websocket.messageMaxSize"),
+                max_message_bytes,
                 allow_origins: reader.list("shenyu.sync.websocket.allowOrigins"),
                 allow_anonymous,
                 max_sessions: reader.get("shenyu.sync.websocket.maxSessions"),

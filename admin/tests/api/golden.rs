@@ -52,6 +52,23 @@ pub(crate) fn folder() -> (PathBuf, bool) {
     }
 }
 
+/// The lines of one file of the recordings.
+pub(crate) fn lines(file: &str) -> Vec<Value> {
+    let path = folder().0.join(file);
+    let text = fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("recording {}: {error}", path.display()));
+    let lines: Vec<Value> = text
+        .lines()
+        .enumerate()
+        .map(|(index, line)| {
+            serde_json::from_str(line)
+                .unwrap_or_else(|error| panic!("{}:{}: {error}", path.display(), index + 1))
+        })
+        .collect();
+    assert!(!lines.is_empty(), "{} is empty", path.display());
+    lines
+}
+
 /// All calls of `admin-rest`, in the order in which they were made.
 pub(crate) fn admin_rest() -> Vec<Recording> {
     let folder = folder().0.join("admin-rest");

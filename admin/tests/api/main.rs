@@ -1,9 +1,17 @@
 //! The admin from outside: over HTTP, in this process, on a fresh database each.
 
 mod admin_rest;
+mod checks;
 mod compare;
 mod document;
 mod golden;
+mod login;
 mod permissions;
 mod replay;
+mod resources_lists;
+mod resources_meta_data;
+mod resources_selectors;
+mod resources_upstreams;
+mod scene;
 mod support;
+mod sync;

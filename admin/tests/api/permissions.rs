@@ -1,42 +1,136 @@
-//! Nobody gets in who may not.
+//! Nobody gets in who may not: a walk over the table of routes.
 
-use longmen_admin::{api, permission::Permission};
+use longmen_admin::{
+    api,
+    permission::Permission,
+    router::{Route, Routes},
+};
+use longmen_db::GLOBAL;
+use serde_json::{Value, json};
 
-use crate::support::TestAdmin;
+use crate::{golden, support::TestAdmin};
 
-/// Every route that is not public refuses a call without a token, and one with a bad token.
+/// Routes that ask for no token. Whoever makes another one public says so here, too.
+const OPEN: &[&str] = &[
+    "GET /v3/api-docs",
+    "GET /",
+    "GET /swagger-ui.html",
+    "GET /swagger-ui/{*file}",
+    "GET /actuator/health",
+    "GET /platform/login",
+    "GET /platform/secretInfo",
+];
+
+/// A token of nobody, one without signature, and one of another key.
+const BAD_TOKENS: [Option<&str>; 4] = [
+    None,
+    Some("x.y.z"),
+    Some("eyJhbGciOiJub25lIn0.eyJ1c2VyTmFtZSI6ImFkbWluIn0."),
+    Some("eyJhbGciOiJIUzI1NiJ9.eyJ1c2VyTmFtZSI6ImFkbWluIiwiZXhwIjo5OTk5OTk5OTk5fQ.AAAA"),
+];
+
+/// A path of the route, every parameter filled in.
+fn path_of(route: &Route) -> String {
+    let segments: Vec<&str> = route
+        .path
+        .split('/')
+        .map(|segment| if segment.starts_with('{') { "5" } else { segment })
+        .collect();
+    segments.join("/")
+}
+
 #[tokio::test]
 async fn every_route_asks_for_a_token() {
     let admin = TestAdmin::start().await;
-    let routes = api::routes();
+    let routes: Routes = api::routes();
     let mut open = Vec::new();
     for route in routes.all() {
-        let path = route.path.replace(['{', '}', '*'], "");
-        let method = route.method.as_str();
+        let (method, path) = (route.method.as_str(), path_of(route));
         if matches!(route.permission, Permission::Public | Permission::Own(_)) {
             open.push(format!("{method} {}", route.path));
             continue;
         }
-        for token in [None, Some("x.y.z"), Some("eyJhbGciOiJub25lIn0.eyJ1c2VyTmFtZSI6ImFkbWluIn0.")]
-        {
-            let headers: Vec<_> = token
-                .map(|token| ("X-Access-Token".to_owned(), token.to_owned()))
-                .into_iter()
-                .collect();
+        for token in BAD_TOKENS {
+            let header = token.map(|token| ("X-Access-Token".to_owned(), token.to_owned()));
+            let headers: Vec<_> = header.into_iter().collect();
             let answer = admin.call(method, &path, &headers, Some("{}".to_owned())).await;
             assert_eq!(answer.status, 401, "{method} {path} {token:?}: {}", answer.text);
+            assert_eq!(answer.json, Some(json!({"code": 600, "message": "token is error"})));
         }
     }
-    // Whoever makes a route public says so here, too.
-    let expected = [
-        "GET /v3/api-docs",
-        "GET /",
-        "GET /swagger-ui.html",
-        "GET /swagger-ui/{*file}",
-        "GET /actuator/health",
-        "GET /platform/login",
-        "GET /platform/secretInfo",
-    ];
-    assert_eq!(open, expected);
+    assert_eq!(open, OPEN);
     admin.stop().await;
+}
+
+/// A user without any permission is refused by every route that asks for one, with every body that
+/// would do; and nothing was written.
+#[tokio::test]
+async fn every_permission_is_asked_for() {
+    let admin = TestAdmin::start().await;
+    admin.add_user("lina", "Secret#123").await;
+    let token = admin.token("lina", "Secret%23123").await;
+    let store = admin.running().state().store();
+    let versions = async || {
+        let mut tx = store.read().await.unwrap();
+        let default = longmen_core::model::DEFAULT_NAMESPACE;
+        let one = longmen_db::current_version(&mut tx, default).await.unwrap();
+        (one, longmen_db::current_version(&mut tx, GLOBAL).await.unwrap())
+    };
+    let before = versions().await;
+    let recordings = golden::admin_rest();
+    let mut checked = 0;
+    for route in api::routes().all() {
+        if !matches!(route.permission, Permission::AnyOf(_)) {
+            continue;
+        }
+        let (method, path) = (route.method.as_str(), path_of(route));
+        let path = format!(
+            "{path}?currentPage=1&pageSize=12&id=5&namespaceId=5&name=x&role=x\
+                            &sort=1&enabled=true"
+        );
+        let mut refused = false;
+        for body in bodies(route, &recordings) {
+            let answer = admin.api(&token, method, &path, Some(body.clone())).await;
+            assert_ne!(answer["code"], 200, "{method} {path} {body} let a stranger in");
+            refused |= answer["code"] == 601;
+        }
+        assert!(
+            refused,
+            "{method} {path}: no body got as far as the permission; add one to `bodies`"
+        );
+        checked += 1;
+    }
+    assert!(checked > 20, "only {checked} routes ask for a permission");
+    assert_eq!(versions().await, before, "something was written");
+    admin.stop().await;
+}
+
+/// Bodies that are well-formed for the route: those recorded for it, and the usual ones.
+fn bodies(route: &Route, recordings: &[golden::Recording]) -> Vec<Value> {
+    let namespace = longmen_core::model::DEFAULT_NAMESPACE;
+    let mut bodies = vec![
+        json!(["5"]),
+        json!({"ids": ["5"], "enabled": true, "namespaceId": namespace}),
+        json!({"namespaceId": namespace, "name": "x", "role": "x", "sort": 1, "enabled": true}),
+    ];
+    let recorded = recordings.iter().filter(|recording| {
+        let path = recording.request.path.split('?').next().unwrap_or_default();
+        recording.request.method == route.method.as_str() && matches(route.path, path)
+    });
+    bodies.extend(
+        recorded
+            .filter_map(|recording| recording.request.body.as_deref())
+            // Placeholders stand for ids; here any will do.
+            .map(|body| body.replace("<uuid1>", namespace))
+            .filter_map(|body| serde_json::from_str(&body).ok()),
+    );
+    bodies
+}
+
+fn matches(pattern: &str, path: &str) -> bool {
+    pattern.split('/').count() == path.split('/').count()
+        && pattern
+            .split('/')
+            .zip(path.split('/'))
+            .all(|(pattern, segment)| pattern.starts_with('{') || pattern == segment)
 }

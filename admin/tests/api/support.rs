@@ -6,11 +6,19 @@ use std::{
 };
 
 use http::HeaderMap;
+use longmen_admin::auth::legacy_hash;
 use longmen_admin::{
     Admin, RunningAdmin,
     config::{AdminConfig, StoreConfig},
 };
 use longmen_core::{config::Secret, test_util::postgres::fresh_database};
+use longmen_db::{
+    Actor,
+    repository::{
+        permission, role,
+        user::{self, NewUser},
+    },
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -66,6 +74,7 @@ impl TestAdmin {
         config.server.address = Ipv4Addr::LOCALHOST.into();
         config.server.port = 0;
         config.store = StoreConfig::Sqlite { path: folder.path().join("longmen.db") };
+        config.sync.token_path = folder.path().join("sync-token");
         config.security.admin_password = Some(Secret::new(PASSWORD));
         config.security.admin_password_path = folder.path().join("admin-password");
         change(&mut config);
@@ -127,6 +136,33 @@ impl TestAdmin {
     pub(crate) async fn token(&self, user: &str, password: &str) -> String {
         let answer = self.log_in(user, password, "").await;
         answer["data"]["token"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    }
+
+    /// A user with a password hash of the reference's kind and no role. Returns the id.
+    pub(crate) async fn add_user(&self, name: &str, password: &str) -> String {
+        let mut uow = self.admin.state().store().begin(Actor::system()).await.unwrap();
+        let new = NewUser {
+            user_name: name.to_owned(),
+            password: legacy_hash(password),
+            role: 1,
+            enabled: true,
+        };
+        let id = user::insert(&mut uow, &new).await.unwrap();
+        uow.commit().await.unwrap();
+        id
+    }
+
+    /// Gives a user a new role that holds these permission strings.
+    pub(crate) async fn grant(&self, user_id: &str, role_name: &str, perms: &[&str]) {
+        let mut uow = self.admin.state().store().begin(Actor::system()).await.unwrap();
+        let role_id = role::insert(&mut uow, role_name, None).await.unwrap();
+        for perms in perms {
+            let resource = permission::find_resource_by_perms(&mut uow, perms).await.unwrap();
+            let resource = resource.unwrap_or_else(|| panic!("nothing carries {perms}"));
+            role::grant(&mut uow, &role_id, &resource.id).await.unwrap();
+        }
+        role::assign(&mut uow, user_id, &role_id).await.unwrap();
+        uow.commit().await.unwrap();
     }
 
     pub(crate) async fn stop(self) {

@@ -1,3 +1,11 @@
 //! The gateway from outside, and the rules of the workspace.
 
+mod bad_clients;
+mod fake_admin;
+mod guards;
+mod master_check;
+mod stock_feed;
+mod support;
 mod tidy;
+mod websocket;
+mod whole_path;

@@ -60,6 +60,21 @@ pub enum Since {
     Gap,
 }
 
+/// What [`heads`] found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heads {
+    /// The epoch in which the versions count.
+    pub epoch: String,
+    /// Namespace and version, by namespace; [`GLOBAL`](super::GLOBAL) among them.
+    pub versions: Vec<(String, u64)>,
+}
+
+#[derive(sqlx::FromRow)]
+struct HeadRow {
+    namespace_id: String,
+    version: i64,
+}
+
 #[derive(sqlx::FromRow)]
 struct Row {
     version: i64,
@@ -134,6 +149,22 @@ pub async fn since(tx: &mut Tx, namespace_id: &str, version: u64, limit: u32) ->
 /// The database's.
 pub async fn current_version(tx: &mut Tx, namespace_id: &str) -> Result<u64> {
     Ok(super::to_u64(super::version_row(tx, namespace_id).await?.version))
+}
+
+/// The epoch, and the version in force in every namespace that has one: what a dispatcher compares
+/// its own positions with.
+///
+/// # Errors
+/// The database's; [`Error::Schema`] before [`Store::migrate`].
+pub async fn heads(tx: &mut Tx) -> Result<Heads> {
+    let rows = fetch_all!(
+        tx,
+        HeadRow,
+        "SELECT namespace_id, version FROM config_version ORDER BY namespace_id",
+    )?;
+    let versions =
+        rows.into_iter().map(|row| (row.namespace_id, super::to_u64(row.version))).collect();
+    Ok(Heads { epoch: epoch(tx).await?, versions })
 }
 
 /// The epoch: versions of different epochs do not compare.

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use longmen_core::model::UpstreamList;
+use longmen_core::model::{Upstream, UpstreamList};
 use longmen_core::sync::Group;
 use longmen_db::repository::{binding, upstream};
 use longmen_db::{Binding, Change, Operation, Tx, UnitOfWork};
 
 use super::request::{UpstreamRequest, UpstreamRequests};
 use crate::api::common::{distinct, missing};
+use crate::audit::{self, Differences, Kind};
 use crate::context::Context;
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{Body, Ids, Path, Violations};
@@ -77,6 +78,8 @@ pub(super) async fn delete(context: Context, ids: Ids) -> ApiResult<Reply<NoData
         let Some(after) = binding::load(&mut uow, handler_id).await? else { continue };
         // Without an event: stock admins push nothing here, our gateways get the new list.
         uow.record(change(&after).before(&before).after(&after.upstreams));
+        let what = in_words(&before, &after.upstreams);
+        audit::updated(&mut uow, Kind::Upstream, &after.announcement.name, &what).await?;
     }
     uow.commit().await?;
     Ok(Reply::text("delete success"))
@@ -143,14 +146,26 @@ fn same_namespace(binding: &Binding, request: &UpstreamRequest) -> ApiResult<()>
 }
 
 async fn record(uow: &mut UnitOfWork, handler_id: &str, before: &UpstreamList) -> ApiResult<()> {
-    if let Some(after) = binding::load(uow, handler_id).await? {
-        after.record_upstreams(uow, before);
-    }
-    Ok(())
+    let Some(after) = binding::load(uow, handler_id).await? else { return Ok(()) };
+    after.record_upstreams(uow, before);
+    let what = in_words(before, &after.upstreams);
+    audit::updated(uow, Kind::Upstream, &after.announcement.name, &what).await
 }
 
 fn change(binding: &Binding) -> Change {
     let namespace = binding.announcement.namespace_id.clone().unwrap_or_default();
     let selector_id = &*binding.announcement.id;
     Change::new(namespace, Group::DiscoverUpstream, selector_id, Operation::Update)
+}
+
+/// What the operation log says of a changed list.
+fn in_words(before: &UpstreamList, after: &UpstreamList) -> String {
+    let list = |list: &UpstreamList| {
+        let one = |upstream: &Upstream| {
+            let Upstream { url, status, weight, .. } = upstream;
+            format!("{url} status {status} weight {weight}")
+        };
+        list.upstreams().iter().map(one).collect::<Vec<_>>().join(", ")
+    };
+    Differences::default().of("upstreams", list(before), list(after)).text()
 }

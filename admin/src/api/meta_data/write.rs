@@ -9,6 +9,7 @@ use longmen_db::{Change, Operation, UnitOfWork};
 
 use super::request::MetaDataRequest;
 use crate::api::common::{BatchDelete, distinct};
+use crate::audit::{self, Differences, Kind};
 use crate::context::Context;
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{BatchEnabled, Body};
@@ -42,6 +43,7 @@ pub(super) async fn create_or_update(
             let description = Some(request.description());
             meta_data::insert(&mut uow, &stored, description).await.map_err(path_taken)?;
             uow.record(change(&stored, Operation::Create, Event::Create).after(&stored));
+            audit::created(&mut uow, Kind::MetaData, &stored.path).await?;
             "create success"
         }
     };
@@ -60,6 +62,8 @@ pub(super) async fn delete(
     for gone in &removed {
         uow.record(change(gone, Operation::Delete, Event::Delete).before(gone));
     }
+    let paths: Vec<&str> = removed.iter().map(|gone| gone.path.as_str()).collect();
+    audit::deleted(&mut uow, Kind::MetaData, &paths).await?;
     uow.commit().await?;
     Ok(Reply::new("delete success", removed.len()))
 }
@@ -83,6 +87,8 @@ pub(super) async fn batch_enabled(
         let before = &row.meta_data;
         let after = MetaData { enabled, ..before.clone() };
         uow.record(change(&after, Operation::Update, Event::Update).before(before).after(&after));
+        let what = differences(before, &after);
+        audit::updated(&mut uow, Kind::MetaData, &before.path, &what).await?;
     }
     uow.commit().await?;
     Ok(Reply::text("enable success"))
@@ -118,6 +124,8 @@ async fn update(uow: &mut UnitOfWork, id: &str, request: &MetaDataRequest) -> Ap
     // The context path travels with an edit, though it is not stored.
     let told = MetaData { context_path: request.context_path.clone(), ..after.clone() };
     uow.record(change(&told, Operation::Update, Event::Update).before(&before).after(&told));
+    let what = differences(&before, &after);
+    audit::updated(uow, Kind::MetaData, &after.path, &what).await?;
 
     let service = after.service_name.as_deref().unwrap_or_default();
     let siblings = meta_data::of_service(uow, namespace, service).await?;
@@ -141,4 +149,19 @@ fn change(meta_data: &MetaData, operation: Operation, event: Event) -> Change {
 /// Two writers of one path at once: the store refuses the second.
 fn path_taken(error: longmen_db::Error) -> ApiError {
     if error.is_unique_violation() { ApiError::refused(PATH_TAKEN) } else { error.into() }
+}
+
+/// What the operation log says of an edit.
+fn differences(before: &MetaData, after: &MetaData) -> String {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    Differences::default()
+        .of("appName", text(&before.app_name), text(&after.app_name))
+        .of("path", before.path.clone(), after.path.clone())
+        .of("rpcType", before.rpc_type.clone(), after.rpc_type.clone())
+        .of("serviceName", text(&before.service_name), text(&after.service_name))
+        .of("methodName", text(&before.method_name), text(&after.method_name))
+        .of("parameterTypes", text(&before.parameter_types), text(&after.parameter_types))
+        .of("rpcExt", text(&before.rpc_ext), text(&after.rpc_ext))
+        .of("enabled", before.enabled, after.enabled)
+        .text()
 }

@@ -10,8 +10,9 @@ use super::request::{RuleDraft, RuleRequest};
 use crate::api::common::{
     BatchDelete, MISSING_RULE, MISSING_SELECTOR, absent, distinct, filled, missing,
 };
-use crate::api::condition::check_usable;
+use crate::api::condition::{check_usable, in_words};
 use crate::api::handle::{HandleScope, validate_handle};
+use crate::audit::{self, Differences, Kind};
 use crate::context::Context;
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{BatchEnabled, Body, Path};
@@ -34,6 +35,7 @@ pub(super) async fn create(
     let (user, namespace) = (&context.caller()?.user_id, &draft.namespace_id);
     data_permission::grant_created(&mut uow, user, namespace, DataType::Rule, &id).await?;
     uow.record(changed(&stored, Operation::Create).after(&stored));
+    audit::created(&mut uow, Kind::Rule, &draft.name).await?;
     uow.commit().await?;
     Ok(Reply::new("create success", 1))
 }
@@ -69,6 +71,8 @@ pub(super) async fn batch_enabled(
     for before in ids.iter().filter_map(|id| found.iter().find(|found| found.id == *id)) {
         let after = Rule { enabled, ..(*before).clone() };
         uow.record(changed(&after, Operation::Update).before(*before).after(&after));
+        let what = differences(before, &after);
+        audit::updated(&mut uow, Kind::Rule, name(before), &what).await?;
     }
     uow.commit().await?;
     Ok(Reply::text("enable success"))
@@ -91,6 +95,8 @@ pub(super) async fn delete(
     for gone in &removed {
         uow.record(event(gone, Operation::Delete, Event::Delete).before(gone));
     }
+    let names: Vec<&str> = removed.iter().map(name).collect();
+    audit::deleted(&mut uow, Kind::Rule, &names).await?;
     uow.commit().await?;
     Ok(Reply::new("delete success", removed.len()))
 }
@@ -124,6 +130,10 @@ async fn owner(tx: &mut Tx, context: &Context, draft: &RuleDraft) -> ApiResult<S
 async fn change(context: &Context, id: &str, request: &RuleRequest) -> ApiResult<u64> {
     let draft = checked(context, request)?;
     let mut uow = context.begin().await?;
+    let Some(seen) = rule::find(&mut uow, id).await? else { return Ok(0) };
+    // Selectors before rules, the order in which a delete of a selector takes them.
+    let selectors = [seen.rule.selector_id.as_str(), draft.selector_id.as_str()];
+    selector::find_many_for_update(&mut uow, &selectors).await?;
     let Some(before) = rule::find_for_update(&mut uow, id).await? else { return Ok(0) };
     let before = before.rule;
     if !in_namespace(&before, Some(&draft.namespace_id)) {
@@ -147,6 +157,8 @@ async fn change(context: &Context, id: &str, request: &RuleRequest) -> ApiResult
         uow.record(event(&before, Operation::Delete, Event::Delete).before(&before));
         uow.record(changed(&after, Operation::Create).after(&after));
     }
+    let what = differences(&before, &after);
+    audit::updated(&mut uow, Kind::Rule, &draft.name, &what).await?;
     uow.commit().await?;
     Ok(touched)
 }
@@ -163,4 +175,23 @@ fn changed(rule: &Rule, operation: Operation) -> Change {
 fn event(rule: &Rule, operation: Operation, event: Event) -> Change {
     let namespace = rule.namespace_id.clone().unwrap_or_default();
     Change::new(namespace, Group::Rule, &*rule.id, operation).stock_event(event)
+}
+
+fn name(rule: &Rule) -> &str {
+    rule.name.as_deref().unwrap_or_default()
+}
+
+/// What the operation log says of an edit.
+fn differences(before: &Rule, after: &Rule) -> String {
+    let handle = |rule: &Rule| rule.handle.clone().unwrap_or_default();
+    Differences::default()
+        .of("name", name(before), name(after))
+        .of("selectorId", &*before.selector_id, &*after.selector_id)
+        .of("matchMode", before.match_mode, after.match_mode)
+        .of("sort", before.sort.unwrap_or_default(), after.sort.unwrap_or_default())
+        .of("enabled", before.enabled, after.enabled)
+        .of("loged", before.logged, after.logged)
+        .of("handle", handle(before), handle(after))
+        .of("conditions", in_words(before.conditions()), in_words(after.conditions()))
+        .text()
 }

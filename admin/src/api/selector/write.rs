@@ -8,8 +8,9 @@ use longmen_db::{Change, Operation, UnitOfWork};
 
 use super::request::{SelectorDraft, SelectorRequest};
 use crate::api::common::{BatchDelete, MISSING_SELECTOR, absent, distinct, filled, missing};
-use crate::api::condition::check_usable;
+use crate::api::condition::{check_usable, in_words};
 use crate::api::handle::{HandleScope, validate_handle};
+use crate::audit::{self, Differences, Kind};
 use crate::context::Context;
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{BatchEnabled, Body, Path};
@@ -33,6 +34,7 @@ pub(super) async fn create(
     let (user, namespace) = (&context.caller()?.user_id, &draft.namespace_id);
     data_permission::grant_created(&mut uow, user, namespace, DataType::Selector, &id).await?;
     uow.record(changed(&stored, Operation::Create).after(&stored));
+    audit::created(&mut uow, Kind::Selector, &draft.name).await?;
     uow.commit().await?;
     Ok(Reply::new("create success", id))
 }
@@ -68,6 +70,8 @@ pub(super) async fn batch_enabled(
     for before in ids.iter().filter_map(|id| found.iter().find(|found| found.id == *id)) {
         let after = Selector { enabled, ..(*before).clone() };
         uow.record(changed(&after, Operation::Update).before(*before).after(&after));
+        let what = differences(before, &after);
+        audit::updated(&mut uow, Kind::Selector, name(before), &what).await?;
     }
     uow.commit().await?;
     Ok(Reply::text("enable success"))
@@ -95,6 +99,8 @@ pub(super) async fn delete(
     }
     let removed = selector::delete(&mut uow, &ids).await?;
     removed.record(&mut uow);
+    let names: Vec<&str> = removed.selectors.iter().map(name).collect();
+    audit::deleted(&mut uow, Kind::Selector, &names).await?;
     uow.commit().await?;
     Ok(Reply::new("delete success", removed.selectors.len()))
 }
@@ -131,6 +137,8 @@ async fn change(context: &Context, id: &str, request: &SelectorRequest) -> ApiRe
     let after = draft.to_selector(id, &plugin_name);
     let touched = selector::update(&mut uow, &after, &draft.new_conditions(&own)).await?;
     uow.record(changed(&after, Operation::Update).before(&before).after(&after));
+    let what = differences(&before, &after);
+    audit::updated(&mut uow, Kind::Selector, &draft.name, &what).await?;
     uow.commit().await?;
     Ok(touched)
 }
@@ -160,4 +168,24 @@ fn in_namespace(selector: &Selector, namespace: Option<&str>) -> bool {
 fn changed(selector: &Selector, operation: Operation) -> Change {
     let namespace = selector.namespace_id.clone().unwrap_or_default();
     Change::new(namespace, Group::Selector, &*selector.id, operation).stock_event(Event::Update)
+}
+
+fn name(selector: &Selector) -> &str {
+    selector.name.as_deref().unwrap_or_default()
+}
+
+/// What the operation log says of an edit.
+fn differences(before: &Selector, after: &Selector) -> String {
+    let handle = |selector: &Selector| selector.handle.clone().unwrap_or_default();
+    Differences::default()
+        .of("name", name(before), name(after))
+        .of("type", before.selector_type, after.selector_type)
+        .of("matchMode", before.match_mode, after.match_mode)
+        .of("sort", before.sort.unwrap_or_default(), after.sort.unwrap_or_default())
+        .of("enabled", before.enabled, after.enabled)
+        .of("loged", before.logged, after.logged)
+        .of("continued", before.continued, after.continued)
+        .of("handle", handle(before), handle(after))
+        .of("conditions", in_words(before.conditions()), in_words(after.conditions()))
+        .text()
 }

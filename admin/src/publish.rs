@@ -1,0 +1,106 @@
+//! The server half of the sync: what admin tells gateways, and when.
+//!
+//! ```text
+//! commit ─▶ config_change ─▶ dispatcher ─▶ hub ─▶ queue of each session ─▶ websocket
+//!                 ▲                                        ▲
+//!                 └── catch-up of one of our gateways      └── full refresh, read once for all
+//! ```
+//!
+//! The dispatcher reads the change log from its position on, writes the frames of a change set
+//! once for each dialect, and puts them into the bounded queues of the sessions. A session answers
+//! what its gateway asks and sends what is in its queue, in one order. Nothing here waits for a
+//! slow gateway, and nothing is told that is not committed.
+//!
+//! Source: ShenYu 2.7.1, websocket channel; marks, catch-up and acknowledgements are ours.
+
+mod catch_up;
+mod changes;
+mod dispatcher;
+mod endpoint;
+mod gateways;
+mod handshake;
+mod hub;
+mod object;
+mod refreshes;
+mod sequence;
+mod session;
+mod text;
+mod token;
+
+use std::sync::Arc;
+
+use axum::extract::ws::Utf8Bytes;
+use longmen_core::config::Secret;
+use longmen_core::lifecycle::Lifecycle;
+use longmen_core::sync::RunningMode;
+use longmen_db::Store;
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+
+pub use endpoint::routes;
+pub use gateways::{GatewayView, Gateways};
+
+use dispatcher::Dispatcher;
+use hub::Hub;
+use refreshes::Refreshes;
+use token::SyncToken;
+
+use crate::config::SyncConfig;
+
+/// The sync of one admin. Clones are handles to the same.
+#[derive(Debug, Clone)]
+pub struct Publisher(Arc<Shared>);
+
+/// What the dispatcher and the sessions share.
+#[derive(Debug)]
+struct Shared {
+    store: Store,
+    config: SyncConfig,
+    token: SyncToken,
+    hub: Arc<Hub>,
+    refreshes: Refreshes,
+    gateways: Gateways,
+    /// The answer to the question for the running mode.
+    running_mode: Utf8Bytes,
+    /// Has the dispatcher read the table now.
+    poke: Notify,
+}
+
+impl Publisher {
+    /// Prepares the sync: takes the configured sync token, or opens or makes the kept one.
+    ///
+    /// # Errors
+    /// The token's file can neither be read nor made.
+    pub fn new(store: Store, config: &SyncConfig, context_path: &str) -> anyhow::Result<Self> {
+        let configured = config.token.as_ref().map(Secret::expose);
+        let token = SyncToken::open(configured, &config.token_path)?;
+        let running_mode = serde_json::to_string(&RunningMode::standalone(context_path))?.into();
+        let limits = &config.websocket;
+        Ok(Self(Arc::new(Shared {
+            refreshes: Refreshes::new(store.clone()),
+            store,
+            token,
+            hub: Arc::new(Hub::new(limits.max_sessions, limits.queue_size)),
+            config: config.clone(),
+            gateways: Gateways::default(),
+            running_mode,
+            poke: Notify::new(),
+        })))
+    }
+
+    /// Starts the dispatcher. When the life comes to its end it stops, and all sessions with it.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn start(&self, life: &Lifecycle) -> anyhow::Result<()> {
+        let dispatcher = Dispatcher::new(Arc::clone(&self.0)).await?;
+        life.spawn(&Handle::current(), "dispatcher", dispatcher.run(life.soft().clone()));
+        Ok(())
+    }
+
+    /// The gateways that are or were connected.
+    #[must_use]
+    pub fn gateways(&self) -> &Gateways {
+        &self.0.gateways
+    }
+}

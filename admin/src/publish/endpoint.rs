@@ -1,0 +1,112 @@
+//! The route `/websocket`, and the list of gateways.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use longmen_core::sync::{NEGOTIATION_HEADER, NEGOTIATION_VERSION};
+
+use super::gateways::GatewayView;
+use super::handshake::{Opening, admit};
+use super::hub::Dialect;
+use super::session;
+use crate::error::ApiError;
+use crate::permission::Permission;
+use crate::router::Routes;
+use crate::serve::Peer;
+use crate::state::AppState;
+
+/// The largest message from one of our gateways, in bytes: an acknowledgement names its faults.
+const OUR_MESSAGE_BYTES: usize = 1024 * 1024;
+
+/// The routes of the sync.
+#[must_use]
+pub fn routes() -> Routes {
+    Routes::new("sync").raw(
+        Method::GET,
+        "/websocket",
+        Permission::Own("Origin list and sync token"),
+        "Opens a sync session of a gateway",
+        get(websocket),
+    )
+}
+
+async fn websocket(
+    State(state): State<AppState>,
+    peer: Option<Extension<Peer>>,
+    headers: HeaderMap,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Response {
+    let shared = Arc::clone(&state.publisher().0);
+    let config = &shared.config.websocket;
+    if !config.enabled {
+        return ApiError::Unreadable.into_response();
+    }
+    let peer: Option<SocketAddr> = peer.map(|Extension(Peer(peer))| peer);
+    let opening = match admit(&headers, peer, config, &shared.token) {
+        Ok(opening) => opening,
+        Err(refusal) => {
+            tracing::warn!(?peer, ?refusal, "a gateway's handshake was refused");
+            return refusal.response(shared.store.now_ms());
+        }
+    };
+    let upgrade = match upgrade {
+        Ok(upgrade) => upgrade,
+        Err(rejection) => return rejection.into_response(),
+    };
+    let dialect = if opening.ours { Dialect::Ours } else { Dialect::Stock };
+    let stopping = state.stop().is_cancelled();
+    let Some(inbox) = shared.hub.open(&opening.namespace, dialect).filter(|_| !stopping) else {
+        tracing::warn!(?peer, limit = config.max_sessions, "no room for another gateway");
+        return (StatusCode::SERVICE_UNAVAILABLE, "no room for another gateway").into_response();
+    };
+    let limit = match dialect {
+        Dialect::Stock => config.max_message_bytes,
+        Dialect::Ours => OUR_MESSAGE_BYTES,
+    };
+    shared.gateways.opened(view(inbox.id, &opening, peer, shared.store.now_ms()));
+    let tasks = state.tasks().clone();
+    let mut response =
+        upgrade.max_message_size(limit).max_frame_size(limit).on_upgrade(move |socket| {
+            tasks.track_future(async move {
+                let (id, registry) = (inbox.id, Arc::clone(&shared));
+                Box::pin(session::run(shared, inbox, opening.namespace, dialect, socket)).await;
+                registry.gateways.closed(id, registry.store.now_ms());
+            })
+        });
+    if dialect == Dialect::Ours {
+        response.headers_mut().insert(
+            HeaderName::from_static(NEGOTIATION_HEADER),
+            HeaderValue::from_static(NEGOTIATION_VERSION),
+        );
+    }
+    response
+}
+
+fn view(id: u64, opening: &Opening, peer: Option<SocketAddr>, now_ms: i64) -> GatewayView {
+    let host = peer.map_or_else(String::new, |peer| peer.ip().to_canonical().to_string());
+    GatewayView {
+        id,
+        namespace: opening.namespace.clone(),
+        address: match opening.port {
+            Some(port) if host.contains(':') => format!("[{host}]:{port}"),
+            Some(port) => format!("{host}:{port}"),
+            None => host,
+        },
+        kind: if opening.ours { "longmen" } else { "stock" },
+        connected: true,
+        since: now_ms,
+        info: None,
+        reported_at: None,
+        epoch: None,
+        version: None,
+        acknowledged_at: None,
+        faults: Vec::new(),
+    }
+}

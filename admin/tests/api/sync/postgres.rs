@@ -1,0 +1,72 @@
+//! Several admins on one PostgreSQL.
+
+use std::process::Command;
+use std::time::Duration;
+
+use longmen_admin::config::StoreConfig;
+use longmen_core::config::Secret;
+use longmen_core::test_util::postgres::fresh_database;
+
+use super::gateway::Gateway;
+use super::objects::{add_selector, begin, commit};
+use crate::support::TestAdmin;
+
+async fn two_admins() -> (TestAdmin, TestAdmin, String) {
+    let url = tokio::task::spawn_blocking(fresh_database).await.unwrap();
+    let on = async |url: &str| {
+        let url = Secret::new(url);
+        TestAdmin::with(|config| config.store = StoreConfig::Postgres { url }).await
+    };
+    (on(&url).await, on(&url).await, url)
+}
+
+/// Ends every connection that listens for other admins' changes. Out: how many there were.
+fn cut_listeners(url: &str) -> usize {
+    const SQL: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+         WHERE datname = current_database() AND query ILIKE 'LISTEN%'";
+    let psql = Command::new("psql").args(["-XAtq", url, "-c", SQL]).output().unwrap();
+    assert!(psql.status.success(), "{}", String::from_utf8_lossy(&psql.stderr));
+    String::from_utf8_lossy(&psql.stdout).lines().filter(|line| *line == "t").count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_on_one_admin_reaches_the_gateways_of_the_other() {
+    let (one, other, _) = two_admins().await;
+    let mut gateway = Gateway::ours(other.running(), "", 0).await;
+    let mut mark = gateway.set().await.mark;
+    for round in 0..20 {
+        let mut uow = begin(one.running()).await;
+        add_selector(&mut uow, &format!("s{round}")).await;
+        let version = commit(uow).await;
+        assert_eq!(version, mark.version + 1);
+        mark = gateway.set().await.mark;
+        assert_eq!(mark.version, version);
+    }
+    // A gateway changes its admin and goes on where it was.
+    let mut moved = Gateway::ours(one.running(), &mark.epoch, mark.version).await;
+    let set = moved.set().await;
+    assert!(set.frames.is_empty() && !set.mark.refresh);
+    one.stop().await;
+    other.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changes_arrive_although_the_listening_connection_is_killed() {
+    let (one, other, url) = two_admins().await;
+    let mut gateway = Gateway::ours(other.running(), "", 0).await;
+    gateway.set().await;
+    for round in 0..5 {
+        let killed = {
+            let url = url.clone();
+            tokio::task::spawn_blocking(move || cut_listeners(&url)).await.unwrap()
+        };
+        let mut uow = begin(one.running()).await;
+        add_selector(&mut uow, &format!("s{round}")).await;
+        let version = commit(uow).await;
+        let arrived = tokio::time::timeout(Duration::from_secs(10), gateway.set()).await;
+        assert_eq!(arrived.expect("arrives by polling").mark.version, version);
+        assert!(round > 0 || killed > 0, "nobody listened");
+    }
+    one.stop().await;
+    other.stop().await;
+}
