@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use longmen_core::lifecycle::Lifecycle;
+use longmen_core::{chain::Registry, lifecycle::Lifecycle};
 use longmen_db::Store;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -25,6 +25,7 @@ struct Shared {
     store: Store,
     passwords: Passwords,
     publisher: Publisher,
+    plugins: Registry,
     life: Lifecycle,
 }
 
@@ -46,6 +47,7 @@ impl AppState {
             store,
             passwords: Passwords::default(),
             publisher,
+            plugins: longmen_plugins::registry(),
             life,
         })))
     }
@@ -78,6 +80,12 @@ impl AppState {
     #[must_use]
     pub fn passwords(&self) -> &Passwords {
         &self.0.passwords
+    }
+
+    /// The plugins of this build: the very code that gateways run.
+    #[must_use]
+    pub fn plugins(&self) -> &Registry {
+        &self.0.plugins
     }
 
     /// The sync with gateways.

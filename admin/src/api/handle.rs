@@ -1,5 +1,7 @@
 //! Checks of handles before they are stored.
 
+use longmen_core::chain::HandleFault;
+
 use crate::error::{ApiError, ApiResult};
 use crate::state::AppState;
 
@@ -17,20 +19,35 @@ const SHOWN: usize = 64;
 
 /// Refuses a handle that gateways could not read.
 ///
-/// Absent and blank handles mean "nothing set" and always pass; any other must be JSON text, for
-/// plugins known here and unknown ones alike. What the members must be is the plugin's to say.
+/// Absent and blank handles mean "nothing set" and always pass; any other must be JSON text, and for
+/// a plugin of this build what the plugin itself reads: the very code a gateway compiles it with.
 ///
 /// # Errors
 /// A refusal that names the field, the value and what was expected. It is ours: the reference
 /// stores any text, and its gateways then fail on the requests that match.
 pub(crate) fn validate_handle(
-    _state: &AppState,
+    state: &AppState,
     plugin_name: &str,
     scope: HandleScope,
     handle: Option<&str>,
 ) -> ApiResult<()> {
     let Some(text) = handle.filter(|text| !text.trim().is_empty()) else { return Ok(()) };
-    well_formed(plugin_name, scope, text).map_err(ApiError::refused)
+    well_formed(plugin_name, scope, text).map_err(ApiError::refused)?;
+    let Some(plugin) = state.plugins().get(plugin_name) else { return Ok(()) };
+    let read = match scope {
+        HandleScope::Selector => plugin.compile_selector(text).map(|_| ()),
+        HandleScope::Rule => plugin.compile_rule(text).map(|_| ()),
+    };
+    read.map_err(|faults| {
+        let texts: Vec<String> = faults.iter().map(told).collect();
+        ApiError::refused(texts.join("| "))
+    })
+}
+
+/// A fault as a field of the request.
+fn told(fault: &HandleFault) -> String {
+    let dot = if fault.field.is_empty() || fault.field.starts_with('[') { "" } else { "." };
+    format!("handle{dot}{fault}")
 }
 
 fn well_formed(plugin_name: &str, scope: HandleScope, text: &str) -> Result<(), String> {

@@ -8,3 +8,4 @@ mod stock_feed;
 mod support;
 mod tidy;
 mod websocket;
+mod whole_path;

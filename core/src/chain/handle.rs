@@ -76,7 +76,7 @@ impl fmt::Debug for Handle {
     }
 }
 
-/// Reads JSON text into `T`: absent text (empty, blank, `null`) is `T`'s default, unknown members
+/// Reads the text of a JSON object into `T`: absent text (empty, blank, `null`) is `T`'s default, unknown members
 /// are ignored; what a member accepts is up to `T`'s readers (see [`crate::model`]).
 ///
 /// # Errors
@@ -85,6 +85,9 @@ pub fn read_handle<T: DeserializeOwned + Default>(text: &str) -> Result<T, Vec<H
     let trimmed = text.trim();
     if trimmed.is_empty() || trimmed == "null" {
         return Ok(T::default());
+    }
+    if !trimmed.starts_with('{') {
+        return Err(vec![HandleFault::new("", trimmed, "a JSON object")]);
     }
     let mut reader = serde_json::Deserializer::from_str(trimmed);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {

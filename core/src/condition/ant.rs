@@ -77,8 +77,15 @@ impl AntPattern {
         }
         let mut walk = Segments::new(path);
         let head = self.head as usize;
-        // In one step over the literal beginning; where that fails, empty segments may be why.
         let prefix = &self.text.as_bytes()[..self.prefix as usize];
+        if let (&[b'/', wanted, ..], &[_, given, ..]) = (prefix, path.as_bytes())
+            && given != wanted
+            && given != b'/'
+        {
+            // Most patterns of a list fail here, at the first letter.
+            return false;
+        }
+        // In one step over the literal beginning; where that fails, empty segments may be why.
         let rest = path.as_bytes().strip_prefix(prefix);
         let mut done = 0;
         if rest.is_some_and(|rest| rest.first().is_none_or(|&byte| byte == b'/')) {

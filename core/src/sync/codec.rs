@@ -21,9 +21,12 @@ pub enum Inbound {
 /// Why a text is not a frame. The frame is lost, the connection stays.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
-    /// Not JSON at all, or not an object.
-    #[error("sync frame is not a JSON object: {0}")]
+    /// Not JSON at all.
+    #[error("sync frame is not JSON: {0}")]
     NotJson(#[source] serde_json::Error),
+    /// Something else than an object.
+    #[error("sync frame is not a JSON object")]
+    NotAnObject,
     /// A member has a type that its reader refuses.
     #[error("{group} frame: {source}")]
     Data {
@@ -75,8 +78,7 @@ struct Outgoing<'a> {
 pub fn decode(text: &str) -> Result<Inbound, FrameError> {
     if !text.trim_start().starts_with('{') {
         // A derived reader takes an array for a struct, member by member.
-        let error = serde::de::Error::custom("expected an object");
-        return Err(FrameError::NotJson(error));
+        return Err(FrameError::NotAnObject);
     }
     let envelope: Envelope<'_> = serde_json::from_str(text).map_err(FrameError::NotJson)?;
     let mark = envelope.longmen.and_then(|value| serde_json::from_value::<Mark>(value).ok());

@@ -130,6 +130,10 @@ async fn owner(tx: &mut Tx, context: &Context, draft: &RuleDraft) -> ApiResult<S
 async fn change(context: &Context, id: &str, request: &RuleRequest) -> ApiResult<u64> {
     let draft = checked(context, request)?;
     let mut uow = context.begin().await?;
+    let Some(seen) = rule::find(&mut uow, id).await? else { return Ok(0) };
+    // Selectors before rules, the order in which a delete of a selector takes them.
+    let selectors = [seen.rule.selector_id.as_str(), draft.selector_id.as_str()];
+    selector::find_many_for_update(&mut uow, &selectors).await?;
     let Some(before) = rule::find_for_update(&mut uow, id).await? else { return Ok(0) };
     let before = before.rule;
     if !in_namespace(&before, Some(&draft.namespace_id)) {

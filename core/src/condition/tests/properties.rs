@@ -58,7 +58,7 @@ fn has_dot_segment(path: &str) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1_024, ..ProptestConfig::default() })]
 
     #[test]
     fn ant_patterns_follow_the_plain_rules(
