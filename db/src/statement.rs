@@ -186,24 +186,37 @@ pub(crate) use {
 };
 
 /// Cuts a list of ids into chunks whose lengths are few (powers of two and [`ID_CHUNK`]), so that
-/// few different statements arise: the last id of a chunk is repeated to fill it.
-pub(crate) fn chunks<S: AsRef<str>>(ids: &[S]) -> impl Iterator<Item = Vec<&str>> {
-    ids.chunks(ID_CHUNK).map(|chunk| {
-        let mut filled: Vec<&str> = chunk.iter().map(AsRef::as_ref).collect();
-        let length = filled.len().next_power_of_two().min(ID_CHUNK);
-        let last = filled[filled.len() - 1];
-        filled.resize(length, last);
-        filled
-    })
+/// few different statements arise: the last id of a chunk is repeated to fill it. An id that comes
+/// twice is taken once.
+pub(crate) fn chunks<S: AsRef<str>>(ids: &[S]) -> Vec<Vec<&str>> {
+    unique(ids)
+        .chunks(ID_CHUNK)
+        .map(|chunk| fill(chunk.to_vec(), chunk.len().next_power_of_two().min(ID_CHUNK)))
+        .collect()
 }
 
 /// A list of ids in one piece, filled up as [`chunks`] does.
 pub(crate) fn whole<S: AsRef<str>>(ids: &[S]) -> Vec<&str> {
-    let mut filled: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
-    if let Some(last) = filled.last().copied() {
-        filled.resize(filled.len().next_power_of_two(), last);
+    let ids = unique(ids);
+    let length = ids.len().next_power_of_two();
+    fill(ids, length)
+}
+
+/// Each id once, ascending: rows that are ordered by id are so over all chunks, and two
+/// transactions hold rows in the same order.
+fn unique<S: AsRef<str>>(ids: &[S]) -> Vec<&str> {
+    let mut ids: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+/// Repeats the last id up to a length; an empty list stays empty.
+fn fill(mut ids: Vec<&str>, length: usize) -> Vec<&str> {
+    if let Some(last) = ids.last().copied() {
+        ids.resize(length, last);
     }
-    filled
+    ids
 }
 
 /// Replaces `{ids}` by `count` placeholders that follow the first `bound` ones; by `NULL`, which
@@ -249,17 +262,19 @@ pub(crate) fn values(head: &'static str, rows: usize, columns: usize) -> AssertS
 
 #[cfg(test)]
 mod tests {
-    use super::{chunks, values, with_ids};
+    use super::{chunks, values, whole, with_ids};
 
     #[test]
     fn chunks_have_few_lengths_and_lose_nothing() {
         let ids: Vec<String> = (0..1003).map(|n| n.to_string()).collect();
-        let lengths: Vec<usize> = chunks(&ids).map(|chunk| chunk.len()).collect();
+        let lengths: Vec<usize> = chunks(&ids).iter().map(Vec::len).collect();
         assert_eq!(lengths, [500, 500, 4]);
-        assert_eq!(chunks(&ids[..0]).count(), 0);
-        let last: Vec<Vec<&str>> = chunks(&ids[..3]).collect();
-        assert_eq!(last, [["0", "1", "2", "2"]]);
-        assert_eq!(chunks(&ids[..300]).map(|chunk| chunk.len()).collect::<Vec<_>>(), [500]);
+        assert!(chunks(&ids[..0]).is_empty());
+        assert!(whole(&ids[..0]).is_empty());
+        assert_eq!(chunks(&ids[..3]), [["0", "1", "2", "2"]]);
+        assert_eq!(whole(&ids[..3]), ["0", "1", "2", "2"]);
+        assert_eq!(chunks(&ids[..300])[0].len(), 500);
+        assert_eq!(chunks(&["b", "a", "b"]), [["a", "b"]]);
     }
 
     #[test]

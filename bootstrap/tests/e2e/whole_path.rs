@@ -38,9 +38,11 @@ async fn admin(postgres: bool) -> TestAdmin {
     };
     config.security.admin_password = Some(Secret::new("123456"));
     config.security.admin_password_path = folder.path().join("admin-password");
+    config.sync.token_path = folder.path().join("sync-token");
     let admin = Admin::builder(config).start().await.unwrap();
     let url = format!("http://{}/platform/login?userName=admin&password=123456", admin.addr);
-    let login: Value = client().get(url).send().await.unwrap().json().await.unwrap();
+    let login = client().get(url).send().await.unwrap().text().await.unwrap();
+    let login: Value = serde_json::from_str(&login).unwrap();
     let token = login["data"]["token"].as_str().unwrap().to_owned();
     TestAdmin { admin, token, _folder: folder }
 }
@@ -53,7 +55,8 @@ impl TestAdmin {
             .header("X-Access-Token", &self.token)
             .header("content-type", "application/json")
             .body(body.to_string());
-        let answer: Value = request.send().await.unwrap().json().await.unwrap();
+        let answer = request.send().await.unwrap().text().await.unwrap();
+        let answer: Value = serde_json::from_str(&answer).unwrap();
         assert_eq!(answer["code"], 200, "{method} {path}: {answer}");
         answer["data"].clone()
     }
@@ -72,7 +75,7 @@ impl TestAdmin {
             })
             .collect();
         let binding = json!({"selectorId": selector, "name": path, "pluginName": "divide",
-            "type": "", "discovery": {"discoveryType": "local", "serverList": "", "props": "{}"},
+            "type": "local", "discovery": {"discoveryType": "local", "serverList": "", "props": "{}"},
             "discoveryUpstreams": upstreams, "namespaceId": DEFAULT_NAMESPACE});
         self.call("POST", "/proxy-selector/binding", &binding).await;
         self.call("POST", "/rule", &rule(&selector, path, &pattern)).await;

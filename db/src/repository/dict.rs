@@ -49,7 +49,7 @@ pub async fn of_type(tx: &mut Tx, dict_type: &str) -> Result<Vec<DictRow>> {
     fetch_all!(tx, DictRow, select!("WHERE type = $1 ORDER BY sort, id"), dict_type)
 }
 
-/// The rows of several lists that are offered, by list, sort and id within up to 500 lists.
+/// The rows of several lists that are offered, by list, sort and id.
 ///
 /// # Errors
 /// The database's.

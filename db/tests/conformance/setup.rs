@@ -62,7 +62,7 @@ async fn the_seed_has_the_stock_rows(test: TestStore) {
         plugins.iter().filter(|row| row.enabled).map(|row| row.name.as_str()).collect();
     assert_eq!(
         on,
-        ["contextPath", "cryptorRequest", "divide", "websocket", "tcp", "cryptorResponse"]
+        ["contextPath", "cryptorRequest", "websocket", "divide", "tcp", "cryptorResponse"]
     );
 
     let divide: usize = {
