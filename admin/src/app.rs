@@ -22,6 +22,9 @@ use crate::{
     state::AppState,
 };
 
+/// How long the store may take to close.
+const CLOSE_DEADLINE: Duration = Duration::from_secs(5);
+
 /// An admin that is not started yet.
 #[derive(Debug)]
 pub struct Admin {
@@ -88,8 +91,12 @@ impl RunningAdmin {
         // The listener drains its connections within the grace; what else runs gets a little more.
         let grace = self.state.config().server.shutdown_grace + Duration::from_secs(1);
         let well = self.state.life().stop(grace).await;
-        self.state.store().close().await;
-        well
+        // Waits for open transactions; whoever still holds one must not hold up the end.
+        let closed = tokio::time::timeout(CLOSE_DEADLINE, self.state.store().close()).await;
+        if closed.is_err() {
+            tracing::warn!(after = ?CLOSE_DEADLINE, "the store was left with open transactions");
+        }
+        well && closed.is_ok()
     }
 }
 

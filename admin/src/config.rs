@@ -145,3 +145,6 @@ impl Default for AdminConfig {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -88,6 +88,7 @@ pub struct Pager<T> {
     /// Which part.
     page: Option<PageInfo>,
     /// Its rows.
+    #[schema(inline)]
     data_list: Option<Vec<T>>,
 }
 

@@ -207,3 +207,6 @@ impl Default for GatewayConfig {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

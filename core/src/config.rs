@@ -19,6 +19,7 @@ mod files;
 mod key;
 mod layers;
 pub mod logging;
+mod lookup;
 mod placeholder;
 mod problem;
 mod profile;
@@ -31,7 +32,9 @@ pub mod yaml;
 mod zone;
 
 pub use cidr::{Cidr, NotACidr};
-pub use docs::chapter;
+#[cfg(any(test, feature = "test-util"))]
+pub use docs::check_page;
+pub use docs::{chapter, with_chapter};
 pub use environment::{Environment, FILE_LIMIT_BYTES, MemoryEnvironment, ProcessEnvironment};
 pub use key::{KeyPath, Part, uniform};
 pub use layers::Inputs;

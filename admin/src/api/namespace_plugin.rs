@@ -2,6 +2,7 @@
 
 mod request;
 mod response;
+mod search;
 mod sync;
 mod write;
 
@@ -80,6 +81,18 @@ pub(super) fn routes() -> Routes {
             AnyOf(SYNC),
             "Sends everything of a namespace to its gateways again",
             sync::all,
+        )
+        .post(
+            "/namespace-plugin/list/search",
+            Authenticated,
+            "Searches the plugins of namespaces",
+            search::with_navigation,
+        )
+        .post(
+            "/namespace-plugin/list/search/adaptor",
+            Authenticated,
+            "Searches the plugins of namespaces, answering as the other lists do",
+            search::paged,
         )
         .put(
             "/namespace-plugin/syncPluginData",

@@ -21,6 +21,7 @@ pub(crate) struct SearchRequest<C> {
     #[serde(default, deserialize_with = "lenient::opt_i32")]
     pub page_size: Option<i32>,
     /// Which rows; members that are absent do not narrow.
+    #[schema(inline)]
     pub condition: Option<C>,
 }
 
@@ -55,6 +56,7 @@ pub(crate) struct SearchPage<T> {
     /// Rows of the whole list.
     total: i64,
     /// The rows.
+    #[schema(inline)]
     list: Vec<T>,
     /// The page, from 1.
     page_num: i64,

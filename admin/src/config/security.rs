@@ -166,11 +166,9 @@ impl SecurityConfig {
 
 fn white_list(reader: &mut Reader<'_>) -> Vec<String> {
     let paths: Vec<String> = reader.list("shenyu.shiro.white-list");
-    if let Some(bad) = paths.iter().find(|path| !path.starts_with('/')) {
-        reader.reject(
-            "shenyu.shiro.white-list",
-            format!("expected paths that begin with /, found \"{bad}\""),
-        );
+    for (index, bad) in paths.iter().enumerate().filter(|(_, path)| !path.starts_with('/')) {
+        let message = format!("expected a path that begins with /, found \"{bad}\"");
+        reader.reject_item("shenyu.shiro.white-list", index, message);
     }
     if let Some(wide) = paths.iter().find(|path| matches!(path.as_str(), "/**" | "/*")) {
         reader.note(Notice::warn(format!(

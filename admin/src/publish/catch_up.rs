@@ -2,7 +2,7 @@
 
 use axum::extract::ws::Utf8Bytes;
 use longmen_core::sync::Mark;
-use longmen_db::{Since, Store, epoch, since};
+use longmen_db::{Error, Since, Store, epoch, since};
 
 use super::changes;
 use super::hub::Part;
@@ -44,8 +44,14 @@ pub(super) async fn catch_up(
     if epoch(&mut tx).await? != in_epoch {
         return Ok(CatchUp::Refresh);
     }
-    let Since::Sets(sets) = since(&mut tx, namespace, version, ROWS).await? else {
-        return Ok(CatchUp::Refresh);
+    let sets = match since(&mut tx, namespace, version, ROWS).await {
+        Ok(Since::Sets(sets)) => sets,
+        Ok(Since::Gap) => return Ok(CatchUp::Refresh),
+        Err(error @ Error::Corrupt { .. }) => {
+            tracing::error!(namespace, version, %error, "a gateway gets everything instead");
+            return Ok(CatchUp::Refresh);
+        }
+        Err(error) => return Err(error.into()),
     };
     drop(tx);
     let Some(last) = sets.last() else {

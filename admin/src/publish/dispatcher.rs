@@ -7,7 +7,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use longmen_db::{ChangeSet, GLOBAL, Heads, ReadTx, Since, WakeUp, heads, renew_epoch, since};
+use longmen_db::{
+    ChangeSet, Error, GLOBAL, Heads, ReadTx, Since, WakeUp, heads, renew_epoch, since,
+};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
@@ -136,10 +138,20 @@ impl Dispatcher {
             return Ok(());
         }
         while position < head {
-            let Since::Sets(sets) = since(tx, namespace, position, ROWS).await? else {
-                tracing::warn!(namespace, position, head, "changes are gone, gateways resync");
-                self.resync(namespace, head);
-                return Ok(());
+            let sets = match since(tx, namespace, position, ROWS).await {
+                Ok(Since::Sets(sets)) => sets,
+                Ok(Since::Gap) => {
+                    tracing::warn!(namespace, position, head, "changes are gone, gateways resync");
+                    self.resync(namespace, head);
+                    return Ok(());
+                }
+                // Perhaps written by a newer admin: what it changed is in the tables all the same.
+                Err(error @ Error::Corrupt { .. }) => {
+                    tracing::error!(namespace, position, %error, "gateways resync");
+                    self.resync(namespace, head);
+                    return Ok(());
+                }
+                Err(error) => return Err(error.into()),
             };
             for set in sets {
                 position = set.version;

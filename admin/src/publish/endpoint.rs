@@ -3,20 +3,23 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::{Extension, Json};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use longmen_core::sync::{NEGOTIATION_HEADER, NEGOTIATION_VERSION};
+use serde::Serialize;
 
+use super::Shared;
 use super::gateways::GatewayView;
 use super::handshake::{Opening, admit};
 use super::hub::Dialect;
 use super::session;
-use crate::error::ApiError;
+use crate::context::Context;
+use crate::error::{ApiError, ApiResult};
 use crate::permission::Permission;
 use crate::router::Routes;
 use crate::serve::Peer;
@@ -28,13 +31,51 @@ const OUR_MESSAGE_BYTES: usize = 1024 * 1024;
 /// The routes of the sync.
 #[must_use]
 pub fn routes() -> Routes {
-    Routes::new("sync").raw(
-        Method::GET,
-        "/websocket",
-        Permission::Own("Origin list and sync token"),
-        "Opens a sync session of a gateway",
-        get(websocket),
-    )
+    Routes::new("sync")
+        .raw(
+            Method::GET,
+            "/websocket",
+            Permission::Own("Origin list and sync token"),
+            "Opens a sync session of a gateway",
+            get(websocket),
+        )
+        .get(
+            "/v1/gateways",
+            Permission::Authenticated,
+            "Lists the gateways that are or were connected, and the version in force on each",
+            gateways,
+        )
+}
+
+/// Answers with `{total, rows}`, the oldest connection first.
+async fn gateways(context: Context, (): ()) -> ApiResult<Response> {
+    let shared = &context.state().publisher().0;
+    let rows: Vec<Row> = shared.gateways.list().into_iter().map(|view| shared.row(view)).collect();
+    Ok(Json(List { total: rows.len(), rows }).into_response())
+}
+
+#[derive(Debug, Serialize)]
+struct List {
+    total: usize,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    #[serde(flatten)]
+    view: GatewayView,
+    /// How many versions it is behind; absent where it does not say or counts in another epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lag: Option<u64>,
+}
+
+impl Shared {
+    fn row(&self, view: GatewayView) -> Row {
+        let comparable = view.epoch.as_deref() == Some(&*self.hub.epoch());
+        let version = view.version.filter(|_| comparable);
+        let lag = version.map(|version| self.hub.floor(&view.namespace).saturating_sub(version));
+        Row { view, lag }
+    }
 }
 
 async fn websocket(

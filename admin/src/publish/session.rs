@@ -242,7 +242,7 @@ impl Writer {
             }
             (Command::Everything, Dialect::Stock) => self.answer_myself().await,
             (Command::Everything, Dialect::Ours) => self.refresh_ours(None).await,
-            (Command::Resume { epoch, version }, _) => self.resume(epoch, version).await,
+            (Command::Resume { epoch, version }, _) => self.resume(epoch.into(), version).await,
         }
     }
 
@@ -267,10 +267,14 @@ impl Writer {
 
     async fn deliver_ours(&mut self, delivery: &Delivery) -> Result<(), Ending> {
         // A gateway that has not said where it stands gets everything when it does.
-        let Some((epoch, version)) = &self.stand else { return Ok(()) };
-        let known = delivery.version <= *version;
-        if *epoch == delivery.epoch && known || *epoch != delivery.epoch && !delivery.resync {
+        let Some((epoch, version)) = self.stand.clone() else { return Ok(()) };
+        let known = delivery.version <= version;
+        if epoch == delivery.epoch && known || epoch != delivery.epoch && !delivery.resync {
             return Ok(());
+        }
+        if !delivery.resync && delivery.version > version + 1 {
+            // Versions have no gaps, so something was not put into the queue: the table has it.
+            return self.resume(epoch, version).await;
         }
         for part in &delivery.parts {
             match part {
@@ -316,8 +320,9 @@ impl Writer {
         }
     }
 
-    async fn resume(&mut self, epoch: String, version: u64) -> Result<(), Ending> {
-        let mut stand = (Arc::<str>::from(epoch), version);
+    /// Sends what follows a version of a gateway of ours, or everything.
+    async fn resume(&mut self, epoch: Arc<str>, version: u64) -> Result<(), Ending> {
+        let mut stand = (epoch, version);
         loop {
             let missing = catch_up(&self.shared.store, &self.namespace, &stand.0, stand.1).await;
             match missing {

@@ -3,21 +3,26 @@
 //! Two lists say where we are not equal: [`NOT_YET`], which later work only shortens, and
 //! [`differences::ON_PURPOSE`]. A call on the first list that has become equal fails the test.
 
-mod differences;
+pub(crate) mod differences;
+pub(crate) mod stored_unchecked;
 
 use std::{fs, path::Path};
 
 use crate::{
     golden,
-    replay::{NotYet, Replay, Summary},
+    replay::{Calls, NotYet, Replay, Summary},
     support::{Database, TestAdmin, Upstreams},
 };
 
 const fn not_yet(method: &'static str, path: &'static str, why: &'static str) -> NotYet {
-    NotYet { method, path, why }
+    NotYet { calls: Calls::To(method, path), why }
 }
 
-const NOT_YET: &[NotYet] = &[
+const fn build_on(ids: &'static [&'static str], why: &'static str) -> NotYet {
+    NotYet { calls: Calls::Named(ids), why }
+}
+
+pub(crate) const NOT_YET: &[NotYet] = &[
     not_yet("POST", "/appAuth/apply", "app keys"),
     not_yet("GET", "/appAuth/*", "app keys"),
     not_yet("POST", "/appAuth/*", "app keys"),
@@ -34,7 +39,7 @@ const NOT_YET: &[NotYet] = &[
     not_yet("PUT", "/role/*", "roles"),
     not_yet("DELETE", "/role/batch", "roles"),
     not_yet("GET", "/resource", "resources"),
-    not_yet("GET", "/resource/*", "resources"),
+    not_yet("GET", "/resource/1346775491550474240", "resources"),
     not_yet("GET", "/shenyu-dict", "dictionary"),
     not_yet("POST", "/shenyu-dict", "dictionary"),
     not_yet("GET", "/shenyu-dict/all/*", "dictionary"),
@@ -45,6 +50,16 @@ const NOT_YET: &[NotYet] = &[
     not_yet("POST", "/instance/beat", "instances"),
     not_yet("GET", "/configs/exportByNamespace", "export and import"),
     not_yet("POST", "/configs/import", "export and import"),
+    build_on(
+        &[
+            "login-lina",
+            "lina-selector-create",
+            "lina-selector-list",
+            "lina-permissions",
+            "login-disabled",
+        ],
+        "users: the user was made by a call",
+    ),
 ];
 
 /// The page in `docs` that shows how far the replay has come.
@@ -75,6 +90,7 @@ async fn replay(admin: &TestAdmin) -> Summary {
     let mut summary = Summary::default();
     for recording in golden::admin_rest() {
         let outcome = replay.step(&recording).await;
+        stored_unchecked::store(&mut replay, &recording).await;
         summary.add(&recording, &outcome);
     }
     summary
@@ -100,11 +116,11 @@ fn page(summary: &Summary) -> String {
          Written by the test `api::admin_rest`, which sends every recorded call of a stock admin to \
          ours, in order, on a fresh\ndatabase, and compares status, headers and body. SQLite and \
          PostgreSQL give the same table.\n\n{}\n## Not yet\n\n\
-         | method | path | what is missing |\n|---|---|---|\n",
+         | calls | what is missing |\n|---|---|\n",
         summary.table()
     );
-    for NotYet { method, path, why } in NOT_YET {
-        page.push_str(&format!("| {method} | `{path}` | {why} |\n"));
+    for entry in NOT_YET {
+        page.push_str(&format!("| {} | {} |\n", entry.describe(), entry.why));
     }
     page.push_str(
         "\n## Different on purpose\n\n| call | where it is decided | why |\n|---|---|---|\n",

@@ -19,6 +19,11 @@ pub(crate) enum Order {
 }
 
 impl Bindings {
+    /// Says what a placeholder stands for.
+    pub(crate) fn bind(&mut self, placeholder: &str, value: &str) {
+        self.0.insert(placeholder.to_owned(), value.to_owned());
+    }
+
     /// Replaces the placeholders in a request.
     ///
     /// # Errors

@@ -73,6 +73,7 @@ async fn forged_tokens_are_refused() {
     }
     let mut tx = admin.running().state().store().read().await.unwrap();
     let stored = user::find_by_name(&mut tx, "admin").await.unwrap().unwrap();
+    drop(tx);
     forged.push(issue(&claims(later - 7200), &stored.password).unwrap());
     let unknown = Claims { user_name: "nobody".to_owned(), ..claims(later) };
     forged.push(issue(&unknown, &stored.password).unwrap());

@@ -19,6 +19,7 @@ const OPEN: &[&str] = &[
     "GET /actuator/health",
     "GET /platform/login",
     "GET /platform/secretInfo",
+    "GET /websocket",
 ];
 
 /// A token of nobody, one without signature, and one of another key.
@@ -58,7 +59,10 @@ async fn every_route_asks_for_a_token() {
             assert_eq!(answer.json, Some(json!({"code": 600, "message": "token is error"})));
         }
     }
-    assert_eq!(open, OPEN);
+    open.sort_unstable();
+    let mut expected = OPEN.to_vec();
+    expected.sort_unstable();
+    assert_eq!(open, expected);
     admin.stop().await;
 }
 
@@ -105,7 +109,7 @@ async fn every_permission_is_asked_for() {
     admin.stop().await;
 }
 
-/// Bodies that are well-formed for the route: those recorded for it, and the usual ones.
+/// Bodies that are well-formed for the route: those recorded for its resource, and the usual ones.
 fn bodies(route: &Route, recordings: &[golden::Recording]) -> Vec<Value> {
     let namespace = longmen_core::model::DEFAULT_NAMESPACE;
     let mut bodies = vec![
@@ -115,7 +119,7 @@ fn bodies(route: &Route, recordings: &[golden::Recording]) -> Vec<Value> {
     ];
     let recorded = recordings.iter().filter(|recording| {
         let path = recording.request.path.split('?').next().unwrap_or_default();
-        recording.request.method == route.method.as_str() && matches(route.path, path)
+        path.split('/').nth(1) == route.path.split('/').nth(1)
     });
     bodies.extend(
         recorded
@@ -125,12 +129,4 @@ fn bodies(route: &Route, recordings: &[golden::Recording]) -> Vec<Value> {
             .filter_map(|body| serde_json::from_str(&body).ok()),
     );
     bodies
-}
-
-fn matches(pattern: &str, path: &str) -> bool {
-    pattern.split('/').count() == path.split('/').count()
-        && pattern
-            .split('/')
-            .zip(path.split('/'))
-            .all(|(pattern, segment)| pattern.starts_with('{') || pattern == segment)
 }

@@ -10,13 +10,20 @@ use crate::{
     support::{Answer, TestAdmin},
 };
 
-/// An endpoint that is not there yet. The list only gets shorter.
+/// What is not there yet. The list only gets shorter.
 #[derive(Debug)]
 pub(crate) struct NotYet {
-    pub(crate) method: &'static str,
-    /// The path, `*` for one segment.
-    pub(crate) path: &'static str,
+    pub(crate) calls: Calls,
     pub(crate) why: &'static str,
+}
+
+/// Which calls an entry is about.
+#[derive(Debug)]
+pub(crate) enum Calls {
+    /// All of an endpoint: method and path, `*` for one segment.
+    To(&'static str, &'static str),
+    /// Those with these ids, because they build on a call that is not there yet.
+    Named(&'static [&'static str]),
 }
 
 /// A call that we answer differently on purpose.
@@ -26,8 +33,8 @@ pub(crate) struct Difference {
     /// Where the specification says so.
     pub(crate) place: &'static str,
     pub(crate) why: &'static str,
-    /// What we answer instead: the body, compared like a recorded one.
-    pub(crate) ours: fn() -> Value,
+    /// Makes the body that we answer of the recorded one.
+    pub(crate) ours: fn(Value) -> Value,
 }
 
 /// How one call went.
@@ -68,9 +75,10 @@ impl<'a> Replay<'a> {
                 self.compare(recording, &answer).map(|()| Outcome::Equal).or_else(|fault| {
                     // Tried second: some differ only because of calls that are not recorded here.
                     let difference = self.differences.iter().find(|one| one.seq == recording.seq);
-                    let body = Some((difference.ok_or(fault)?.ours)());
-                    let ours = Recording { body, text: None, ..recording.clone() };
-                    self.compare(&ours, &answer).map(|()| Outcome::OnPurpose)
+                    let ours = difference.ok_or(fault)?.ours;
+                    let body = recording.body.clone().map(ours);
+                    let recording = Recording { body, ..recording.clone() };
+                    self.compare(&recording, &answer).map(|()| Outcome::OnPurpose)
                 })
             }
         };
@@ -160,14 +168,26 @@ impl<'a> Replay<'a> {
 
 impl NotYet {
     fn covers(&self, recording: &Recording) -> bool {
-        let path = recording.request.path.split('?').next().unwrap_or_default();
-        self.method == recording.request.method
-            && self.path.split('/').count() == path.split('/').count()
-            && self
-                .path
-                .split('/')
-                .zip(path.split('/'))
-                .all(|(pattern, segment)| pattern == "*" || pattern == segment)
+        match self.calls {
+            Calls::Named(ids) => ids.contains(&recording.id.as_str()),
+            Calls::To(method, pattern) => {
+                let path = recording.request.path.split('?').next().unwrap_or_default();
+                method == recording.request.method
+                    && pattern.split('/').count() == path.split('/').count()
+                    && pattern
+                        .split('/')
+                        .zip(path.split('/'))
+                        .all(|(pattern, segment)| pattern == "*" || pattern == segment)
+            }
+        }
+    }
+
+    /// The calls, for the page in `docs`.
+    pub(crate) fn describe(&self) -> String {
+        match self.calls {
+            Calls::Named(ids) => ids.join(", "),
+            Calls::To(method, path) => format!("{method} `{path}`"),
+        }
     }
 }
 

@@ -267,10 +267,10 @@ async fn references_are_checked(scene: &Scene) {
             .refused(
                 "PUT",
                 &format!("/selector/{id}"),
-                with(selector("x"), json!({"pluginId": "8"}))
+                with(selector("x"), json!({"pluginId": "26"}))
             )
             .await,
-        "pluginId: 8 is not the plugin of this selector, expected 5 (divide)"
+        "pluginId: 26 is not the plugin of this selector, expected 5 (divide)"
     );
     assert_eq!(
         scene.refused("POST", "/rule", rule("nope", "x")).await,

@@ -1,5 +1,6 @@
 //! What gateways get, over real websockets.
 
+mod changes;
 mod gateway;
 mod handshake;
 mod objects;

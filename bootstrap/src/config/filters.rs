@@ -192,8 +192,9 @@ impl FiltersConfig {
 fn paths(reader: &mut Reader<'_>, switch: &'static str, list: &'static str) -> Vec<String> {
     let enabled: bool = reader.get(switch);
     let paths: Vec<String> = reader.list(list);
-    if let Some(bad) = paths.iter().find(|path| !path.starts_with('/')) {
-        reader.reject(list, format!("expected paths that begin with /, found \"{bad}\""));
+    for (index, bad) in paths.iter().enumerate().filter(|(_, path)| !path.starts_with('/')) {
+        let message = format!("expected a path that begins with /, found \"{bad}\"");
+        reader.reject_item(list, index, message);
     }
     if enabled { paths } else { Vec::new() }
 }

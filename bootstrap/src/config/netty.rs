@@ -336,8 +336,11 @@ impl SniConfig {
                     certificates.push(SniCertificate { domain, chain_file, key_file });
                 }
                 _ => reader.reject(
-                    "shenyu.netty.http.sni.certificates[].domain",
-                    format!("expected domain, keyCertChainFile and keyFile in certificate {index}"),
+                    "shenyu.netty.http.sni.enabled",
+                    format!(
+                        "expected domain, keyCertChainFile and keyFile in \
+                         shenyu.netty.http.sni.certificates[{index}]"
+                    ),
                 ),
             }
         }

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use super::key::{Part, uniform};
 use super::layers::Layers;
+use super::lookup::{Known, Lookup};
 use super::problem::{Notice, Problem};
-use super::schema::{KeySpec, Known, Schema, Status};
+use super::schema::{KeySpec, Schema, Status};
 use super::source::{Naming, Origin, Property, Setting, Source};
 use super::value::{FromSetting, Kind};
 
@@ -20,11 +21,11 @@ pub(super) struct Checked {
 }
 
 /// Looks at every property of every source.
-pub(super) fn properties(schema: &'static Schema, layers: &Layers) -> Checked {
+pub(super) fn properties(lookup: &Lookup, layers: &Layers) -> Checked {
     let mut checked = Checked::default();
     for source in layers.sources.iter().rev() {
         for property in &source.properties {
-            checked.property(schema, source, property);
+            checked.property(lookup, source, property);
         }
     }
     for text in &checked.old {
@@ -44,16 +45,16 @@ pub(super) fn properties(schema: &'static Schema, layers: &Layers) -> Checked {
 }
 
 impl Checked {
-    fn property(&mut self, schema: &'static Schema, source: &Source, property: &Property) {
+    fn property(&mut self, lookup: &Lookup, source: &Source, property: &Property) {
         let is_set = property.setting.text().is_some();
-        let Some(Known { spec, by_alias }) = owner(schema, source, property) else {
-            self.unknown(schema, source, property);
+        let Some(Known { spec, by_alias }) = owner(lookup, source, property) else {
+            self.unknown(lookup, source, property);
             return;
         };
         match spec.status {
             Status::Refused(what_to_do) if is_set => self.problems.push(Problem {
                 place: property.origin.to_string(),
-                key: Some(spelled(schema, property)),
+                key: Some(spelled(lookup, property)),
                 message: what_to_do.to_owned(),
             }),
             Status::Inert(_) if is_set => {
@@ -63,16 +64,16 @@ impl Checked {
                 self.pending.insert(spec.path);
             }
             Status::Used if by_alias && is_set && spec.path.starts_with("shenyu.") => {
-                let written = spelled(schema, property);
+                let written = spelled(lookup, property);
                 self.old.insert(format!("{written} is another spelling of {}", spec.path));
             }
             _ => {}
         }
     }
 
-    fn unknown(&mut self, schema: &Schema, source: &Source, property: &Property) {
+    fn unknown(&mut self, lookup: &Lookup, source: &Source, property: &Property) {
         let place = || property.origin.to_string();
-        if schema.is_section(&property.path) && source.naming == Naming::Dotted {
+        if lookup.is_section(&property.path) && source.naming == Naming::Dotted {
             if let Setting::Text(text) = &property.setting {
                 if !text.trim().is_empty() {
                     self.problems.push(Problem {
@@ -86,14 +87,14 @@ impl Checked {
         }
         let ours = matches!(property.path.parts().first(), Some(Part::Name(root)) if uniform(root) == "shenyu");
         let (stray_argument, from_cluster) = match &property.origin {
-            Origin::Argument(name) => (!is_root(schema, name), false),
+            Origin::Argument(name) => (!is_root(lookup.schema, name), false),
             Origin::Variable(name) => (false, is_service_variable(name)),
             Origin::File { .. } => (false, false),
         };
         if !ours && !stray_argument || from_cluster {
             return;
         }
-        let nearest = schema.nearest(&property.path);
+        let nearest = lookup.nearest(&property.path);
         let hint =
             nearest.map_or_else(String::new, |key| format!("; the nearest known key is {key}"));
         let text = format!("{}: {} is not a known key{hint}", place(), property.path);
@@ -102,8 +103,8 @@ impl Checked {
 }
 
 /// The declared key of a property; a secret's `…File` key belongs to the secret.
-fn owner(schema: &'static Schema, source: &Source, property: &Property) -> Option<Known> {
-    schema.owner(property, source.naming).or_else(|| {
+fn owner(lookup: &Lookup, source: &Source, property: &Property) -> Option<Known> {
+    lookup.owner(property, source.naming).or_else(|| {
         let name = property.path.to_string();
         let wanted = match source.naming {
             Naming::Dotted => property.path.uniform(),
@@ -112,7 +113,7 @@ fn owner(schema: &'static Schema, source: &Source, property: &Property) -> Optio
         if !uniform(&name).ends_with("file") {
             return None;
         }
-        let spec = schema.keys().filter(|spec| spec.is_secret()).find(|spec| {
+        let spec = lookup.schema.keys().filter(|spec| spec.is_secret()).find(|spec| {
             let own = super::KeyPath::parse(&format!("{}File", spec.path));
             wanted
                 == match source.naming {
@@ -151,8 +152,8 @@ fn is_service_variable(name: &str) -> bool {
 }
 
 /// The key as its owner's file spells it; variables are shown by the declared path.
-pub(super) fn spelled(schema: &'static Schema, property: &Property) -> String {
-    match (&property.origin, schema.owner(property, Naming::Squashed)) {
+pub(super) fn spelled(lookup: &Lookup, property: &Property) -> String {
+    match (&property.origin, lookup.owner(property, Naming::Squashed)) {
         (Origin::Variable(_), Some(known)) if !known.spec.path.contains('*') => {
             known.spec.path.to_owned()
         }

@@ -4,6 +4,52 @@ use std::fmt::Write as _;
 
 use super::schema::{KeySpec, Schema, Status};
 
+/// What stands before and after the chapter of a binary in the page.
+fn marks(schema: &Schema) -> (String, String) {
+    let name = schema.name.to_lowercase();
+    (format!("<!-- {name}: made from the table of keys -->\n"), format!("<!-- {name}: end -->\n"))
+}
+
+/// Puts the chapter of one binary into `page`, in place of the one between its marks, or at the
+/// end where there is none.
+pub fn with_chapter(page: &str, schema: &Schema) -> String {
+    let (begin, end) = marks(schema);
+    let chapter = chapter(schema);
+    let old = page.find(&begin).and_then(|from| {
+        let to = page[from..].find(&end)?;
+        Some((from, from + to + end.len()))
+    });
+    match old {
+        Some((from, to)) => format!("{}{begin}\n{chapter}\n{end}{}", &page[..from], &page[to..]),
+        None => format!("{}\n\n{begin}\n{chapter}\n{end}", page.trim_end()),
+    }
+}
+
+/// Compares the page at `path` with the tables: for the test of a binary.
+///
+/// With the variable `LONGMEN_UPDATE_DOCS` set it writes the page instead.
+///
+/// # Panics
+/// When the page cannot be read or written, or its chapter differs from the table.
+#[cfg(any(test, feature = "test-util"))]
+pub fn check_page(path: impl AsRef<std::path::Path>, schema: &Schema) {
+    let path = path.as_ref();
+    let page = std::fs::read_to_string(path).expect("the page exists");
+    let fresh = with_chapter(&page, schema);
+    if std::env::var_os("LONGMEN_UPDATE_DOCS").is_some() {
+        std::fs::write(path, &fresh).expect("the page can be written");
+        return;
+    }
+    let differs = page.lines().zip(fresh.lines()).find(|(have, want)| have != want);
+    assert!(
+        page == fresh,
+        "{} is not what the table of the {} says; run the test with LONGMEN_UPDATE_DOCS=1. \
+         First difference: {differs:?}",
+        path.display(),
+        schema.name
+    );
+}
+
 /// Writes the chapter of one binary: a table of its keys for each section, in Markdown.
 pub fn chapter(schema: &Schema) -> String {
     let mut out = format!("## {}\n", schema.name);

@@ -6,10 +6,11 @@ use std::path::Path;
 
 use super::check;
 use super::environment::Environment;
-use super::key::KeyPath;
+use super::key::{KeyPath, Part};
 use super::layers::{self, Found, Inputs, Layers};
+use super::lookup::{Lookup, Pattern};
 use super::problem::{ConfigError, Loaded, Notice, Problem};
-use super::schema::{KeySpec, Pattern, Schema};
+use super::schema::{KeySpec, Schema};
 use super::source::{Naming, Property, Setting, Source};
 use super::value::{FromSetting, Kind, Secret, Unfit};
 
@@ -18,7 +19,7 @@ use super::value::{FromSetting, Kind, Secret, Unfit};
 /// Every method answers a usable value even where there is a problem, so that all problems come
 /// out together; [`load`] then fails.
 pub struct Reader<'a> {
-    schema: &'static Schema,
+    lookup: &'a Lookup,
     layers: &'a Layers,
     environment: &'a dyn Environment,
     problems: Vec<Problem>,
@@ -30,6 +31,16 @@ impl fmt::Debug for Reader<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reader").field("problems", &self.problems).finish_non_exhaustive()
     }
+}
+
+/// What a source says of a list.
+enum Written<'a> {
+    /// Nothing that counts.
+    Nothing,
+    /// The whole list as one text, or as an empty list.
+    Whole(&'a Property),
+    /// Its elements.
+    Elements(Vec<&'a Property>),
 }
 
 /// Loads a configuration: gathers the sources, lets `read` take typed values out of them, and
@@ -45,8 +56,9 @@ pub fn load<T>(
 ) -> Result<Loaded<T>, ConfigError> {
     let mut layers = Layers::load(inputs)?;
     let mut notices = std::mem::take(&mut layers.notices);
+    let lookup = Lookup::new(schema);
     let mut reader = Reader {
-        schema,
+        lookup: &lookup,
         layers: &layers,
         environment: inputs.environment,
         problems: Vec::new(),
@@ -55,7 +67,7 @@ pub fn load<T>(
     };
     let config = read(&mut reader);
     let Reader { mut problems, notices: more, .. } = reader;
-    let checked = check::properties(schema, &layers);
+    let checked = check::properties(&lookup, &layers);
     problems.extend(checked.problems);
     notices.extend(checked.notices);
     notices.extend(more);
@@ -114,26 +126,56 @@ impl<'a> Reader<'a> {
             unreachable!("{path} is declared as {:?}, not as a list", spec.kind)
         };
         let keys: Vec<KeyPath> = spec.spellings().map(KeyPath::parse).collect();
-        let found = self
-            .layers
+        let layers = self.layers;
+        let found = layers
             .sources
             .iter()
-            .find_map(|source| keys.iter().find_map(|key| self.list_in(source, key)));
-        match found {
-            None => split(spec.default).map(|text| default_of(spec, item, text)).collect(),
-            Some(properties) => {
-                let whole = properties.len() == 1
-                    && !matches!(properties[0].path.parts().last(), Some(super::Part::Index(_)));
-                properties.into_iter().flat_map(|p| self.items(spec, item, p, whole)).collect()
+            .find_map(|source| keys.iter().find_map(|key| self.list_in(spec, source, key)));
+        match found.unwrap_or(Written::Nothing) {
+            Written::Nothing => {
+                split(spec.default).map(|text| default_of(spec, item, text)).collect()
+            }
+            Written::Whole(property) => self.items(spec, item, property, true),
+            Written::Elements(properties) => {
+                properties.into_iter().flat_map(|p| self.items(spec, item, p, false)).collect()
             }
         }
     }
 
-    /// The properties of a list in one source; a gap in its indexes is a problem.
-    fn list_in(&self, source: &'a Source, key: &KeyPath) -> Option<Vec<&'a Property>> {
-        layers::list([source], key)
-            .or_else(|| source.below(key).map(|stray| vec![stray]))
-            .filter(|found| !matches!(found[0].setting, Setting::Null))
+    /// What one source says of a list; a mapping and a gap in the indexes are problems.
+    fn list_in(
+        &mut self,
+        spec: &'static KeySpec,
+        source: &'a Source,
+        key: &KeyPath,
+    ) -> Option<Written<'a>> {
+        if let Some(whole) = source.get(key) {
+            let nothing =
+                !matches!(whole.setting, Setting::EmptyList) && whole.setting.text().is_none();
+            return Some(if nothing { Written::Nothing } else { Written::Whole(whole) });
+        }
+        let elements = source.elements(key);
+        let depth = key.parts().len();
+        let stray = source.all_below(key).find(|property| match property.path.parts().get(depth) {
+            Some(Part::Index(index)) => *index >= elements.len(),
+            _ => true,
+        });
+        if let Some(stray) = stray {
+            let message = match stray.path.parts().get(depth) {
+                Some(Part::Index(_)) => "expected the indexes of a list without a gap".to_owned(),
+                _ => format!("expected {}, found a mapping", spec.kind.expectation()),
+            };
+            self.problems.push(Problem {
+                place: layers::place(&stray.origin),
+                key: Some(match stray.path.parts().get(depth) {
+                    Some(Part::Index(_)) => stray.path.to_string(),
+                    _ => key.to_string(),
+                }),
+                message,
+            });
+            return Some(Written::Nothing);
+        }
+        (!elements.is_empty()).then_some(Written::Elements(elements))
     }
 
     fn items<T: FromSetting>(
@@ -157,7 +199,7 @@ impl<'a> Reader<'a> {
         let mut found: Vec<(String, &'a Property)> = Vec::new();
         for source in &self.layers.sources {
             for property in &source.properties {
-                let owned = self.schema.owner(property, source.naming);
+                let owned = self.lookup.owner(property, source.naming);
                 let name = pattern.captures(&property.path, source.naming);
                 let known =
                     |other: &(String, &Property)| super::uniform(&other.0) == super::uniform(&name);
@@ -197,7 +239,7 @@ impl<'a> Reader<'a> {
 
     /// Whether somebody sets the key to something.
     pub fn is_set(&self, path: &'static str) -> bool {
-        let mut keys = self.schema.key(path).into_iter().flat_map(KeySpec::spellings);
+        let mut keys = self.lookup.key(path).into_iter().flat_map(KeySpec::spellings);
         keys.any(|spelling| {
             let key = KeyPath::parse(spelling);
             let set = |source: &Source| match source.get(&key) {
@@ -210,15 +252,32 @@ impl<'a> Reader<'a> {
 
     /// Reports that the value of `path` cannot be used, at the place that sets it.
     pub fn reject(&mut self, path: &'static str, message: impl Into<String>) {
-        let key = KeyPath::parse(path);
-        let spelled = self.schema.key(path).map_or_else(Vec::new, |s| s.spellings().collect());
-        let found = spelled
+        self.reject_item(path, 0, message);
+    }
+
+    /// Reports that item `index` of list `path` cannot be used, at the place that sets it.
+    pub fn reject_item(&mut self, path: &'static str, index: usize, message: impl Into<String>) {
+        let keys: Vec<KeyPath> = self
+            .lookup
+            .key(path)
+            .into_iter()
+            .flat_map(KeySpec::spellings)
+            .map(KeyPath::parse)
+            .collect();
+        let found = self
+            .layers
+            .sources
             .iter()
-            .map(|spelling| KeyPath::parse(spelling))
-            .find_map(|key| layers::list(&self.layers.sources, &key))
-            .and_then(|found| found.first().copied());
-        let place = found.map_or_else(|| "default".to_owned(), |p| layers::place(&p.origin));
-        self.problems.push(Problem { place, key: Some(key.to_string()), message: message.into() });
+            .find_map(|source| keys.iter().find_map(|key| layers::list([source], key)))
+            .and_then(|found| found.get(index).or(found.first()).copied());
+        match found {
+            Some(property) => self.problem_at(property, message.into()),
+            None => self.problems.push(Problem {
+                place: "default".to_owned(),
+                key: Some(path.to_owned()),
+                message: message.into(),
+            }),
+        }
     }
 
     /// Adds something to log.
@@ -233,7 +292,7 @@ impl<'a> Reader<'a> {
 
     fn spec(&mut self, path: &'static str) -> &'static KeySpec {
         self.asked.insert(path);
-        match self.schema.key(path) {
+        match self.lookup.key(path) {
             Some(spec) => spec,
             None => unreachable!("{path} is not in the table of known keys"),
         }
@@ -259,7 +318,7 @@ impl<'a> Reader<'a> {
                 }
                 if let Some(stray) = source.below(key) {
                     let kind = match stray.path.parts().get(key.parts().len()) {
-                        Some(super::Part::Index(_)) => "a list",
+                        Some(Part::Index(_)) => "a list",
                         _ => "a mapping",
                     };
                     let message = format!("expected {}, found {kind}", spec.kind.expectation());
@@ -334,7 +393,7 @@ impl<'a> Reader<'a> {
     fn problem_at(&mut self, property: &Property, message: String) {
         self.problems.push(Problem {
             place: layers::place(&property.origin),
-            key: Some(check::spelled(self.schema, property)),
+            key: Some(check::spelled(self.lookup, property)),
             message,
         });
     }

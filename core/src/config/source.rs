@@ -1,10 +1,10 @@
 //! Sources of properties: one document of a file, the environment, the arguments.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::key::{KeyPath, squash};
+use super::key::KeyPath;
 use super::yaml::{self, Node, Step};
 
 /// The text of a file and the name it is called by in messages.
@@ -83,7 +83,8 @@ pub(super) enum Naming {
 pub(super) struct Source {
     pub(super) naming: Naming,
     pub(super) properties: Vec<Property>,
-    index: HashMap<String, usize>,
+    /// By the name that keys are compared by; ordered, so that what is below a key is a range.
+    index: BTreeMap<String, usize>,
 }
 
 impl Source {
@@ -155,17 +156,27 @@ impl Source {
         self.index.get(&name).map(|at| &self.properties[*at])
     }
 
-    /// The first property below `key`, in the order of the source. Variables have none: their
-    /// names do not say where a part ends.
+    /// The first property below `key`, in the order of names.
     pub(super) fn below(&self, key: &KeyPath) -> Option<&Property> {
-        if self.naming == Naming::Squashed {
-            return None;
-        }
-        let prefix = key.uniform();
-        self.properties.iter().find(|p| {
-            let name = p.path.uniform();
-            name.strip_prefix(&prefix).is_some_and(|rest| rest.starts_with(['.', '[']))
+        self.all_below(key).next()
+    }
+
+    /// All properties below `key`. Variables have none: their names do not say where a part ends.
+    pub(super) fn all_below(&self, key: &KeyPath) -> impl Iterator<Item = &Property> {
+        let prefix = match self.naming {
+            Naming::Dotted => Some(key.uniform()),
+            Naming::Squashed => None,
+        };
+        prefix.into_iter().flat_map(|prefix| {
+            self.starting_with(format!("{prefix}.")).chain(self.starting_with(format!("{prefix}[")))
         })
+    }
+
+    fn starting_with(&self, prefix: String) -> impl Iterator<Item = &Property> {
+        self.index
+            .range(prefix.clone()..)
+            .take_while(move |(name, _)| name.starts_with(&prefix))
+            .map(|(_, at)| &self.properties[*at])
     }
 
     /// The elements `key[0]`, `key[1]`, … up to the first that is missing.
@@ -185,10 +196,7 @@ impl Source {
     pub(super) fn touches(&self, key: &KeyPath) -> bool {
         match self.naming {
             Naming::Dotted => self.get(key).is_some() || self.below(key).is_some(),
-            Naming::Squashed => {
-                let prefix = squash(&key.to_string());
-                self.index.keys().any(|name| name.starts_with(&prefix))
-            }
+            Naming::Squashed => self.starting_with(key.squashed()).next().is_some(),
         }
     }
 }

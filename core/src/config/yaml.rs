@@ -319,3 +319,6 @@ impl<'de> Visitor<'de> for Here {
         Err(de::Error::custom(FOUND))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use super::gateway::{Gateway, Set};
 use super::objects::{
     add_rule, add_selector, begin, change_rule, commit, delete_rule, delete_selector,
 };
-use crate::support::TestAdmin;
+use crate::support::{PASSWORD, TestAdmin};
 
 /// The objects of one group in a set, by id.
 fn ids(set: &Set, group: Group) -> Vec<String> {
@@ -224,6 +224,15 @@ async fn acknowledgements_and_reports_are_kept() {
     assert_eq!(first.info.as_deref(), Some(r#"{"arch":"amd64"}"#));
     assert_eq!((second.kind, second.version), ("stock", None));
     assert_eq!(second.info.as_deref(), Some(r#"{"arch":"arm64"}"#));
+
+    let token = admin.token("admin", PASSWORD).await;
+    let list = admin.api(&token, "GET", "/v1/gateways", None).await;
+    assert_eq!(list["total"], 2);
+    let row = &list["rows"][0];
+    assert_eq!((&row["kind"], &row["version"]), (&"longmen".into(), &7.into()));
+    // It says that it is ahead of what there is: not behind, in any case.
+    assert_eq!((&row["connected"], &row["lag"]), (&true.into(), &0.into()));
+    assert!(list["rows"][1].get("lag").is_none());
     admin.stop().await;
 }
 
