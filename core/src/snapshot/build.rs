@@ -142,7 +142,7 @@ impl Builder {
         };
         let all = Work { all: before.is_none(), ..Work::default() };
         let work = if all.all { &all } else { work };
-        let config = self.config(owner, row, before, faults);
+        let config = Self::config(owner, row, before, faults);
         self.selectors(state, owner, work, &mut selectors, faults);
         let parts = Linear::new(selectors.values().map(|of| Arc::clone(&of.part)).collect());
         if run.is_none() && selectors.values().any(|of| of.compiled.entry.enabled) {
@@ -164,7 +164,6 @@ impl Builder {
     }
 
     fn config(
-        &self,
         owner: Owner<'_>,
         row: &crate::model::Plugin,
         before: Option<Handle>,
