@@ -198,6 +198,18 @@ fn with_conditions_that_stay(wanted: &mut Value, got: &Value) {
     }
 }
 
+/// A condition without a value, which only the row written past the check has, comes back from the
+/// reference's database as a blank one.
+fn without_blank_values(frame: &mut Value) {
+    for object in frame["data"].as_array_mut().into_iter().flatten() {
+        for condition in object["conditionDataList"].as_array_mut().into_iter().flatten() {
+            if condition["paramValue"] == "" {
+                condition["paramValue"] = Value::Null;
+            }
+        }
+    }
+}
+
 /// Session C of the recording, its first and second question; the frames that a stock admin shows
 /// to everybody on that occasion, ours keeps to the asking session (sync.md 10).
 async fn full_refresh(admin: &TestAdmin, bindings: &mut Bindings) -> Result<(), String> {
@@ -223,6 +235,7 @@ async fn full_refresh(admin: &TestAdmin, bindings: &mut Bindings) -> Result<(), 
         without_check_results(&mut got);
         in_id_order(&mut got);
         with_conditions_that_stay(&mut wanted, &got);
+        without_blank_values(&mut wanted);
         let at = format!("full refresh, {}", wanted["groupType"]);
         bindings.value(&wanted, &got, Order::MeansNothing, &at)?;
     }
