@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
+use sqlx::AssertSqlSafe;
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgListener, PgPoolOptions};
 
 use crate::statement::here;
 use crate::tx::{Conn, Tx};
@@ -13,6 +14,33 @@ use crate::{Error, Result};
 
 /// The channel on which PostgreSQL admins wake each other.
 const CHANNEL: &str = "longmen_change";
+
+/// Bounds what one admin can do to the others: how long it waits for a row that another holds, and
+/// how long it may hold rows while doing nothing (its machine may be suspended).
+///
+/// SQLite needs neither: its writers are all in one process, and wait in a queue with a limit.
+pub(crate) async fn set_limits(conn: &mut PgConnection, wait: Duration) -> Result<(), sqlx::Error> {
+    let sql = format!(
+        "SET lock_timeout = {}; SET idle_in_transaction_session_timeout = 60000",
+        wait.as_millis().clamp(1, i32::MAX as u128),
+    );
+    // Only a number is put in.
+    sqlx::raw_sql(AssertSqlSafe(sql)).execute(conn).await.map(|_| ())
+}
+
+/// Refuses a database that cannot hold every text.
+///
+/// SQLite's texts are UTF-8 always.
+pub(crate) async fn check_encoding(conn: &mut PgConnection) -> Result<()> {
+    let encoding: String = sqlx::query_scalar("SHOW server_encoding")
+        .fetch_one(conn)
+        .await
+        .map_err(|source| Error::sql(here!(), source))?;
+    if encoding == "UTF8" {
+        return Ok(());
+    }
+    Err(Error::Schema(format!("the encoding of the database is {encoding}, expected UTF8")))
+}
 
 /// Makes the listeners of other admins wake when this transaction commits.
 ///

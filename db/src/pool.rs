@@ -14,7 +14,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use crate::location::Location;
 use crate::statement::here;
 use crate::store::{Db, StoreOptions};
-use crate::{Error, Result};
+use crate::{Error, Result, dialect};
 
 /// Prepared statements kept per connection.
 const STATEMENTS: usize = 250;
@@ -49,10 +49,12 @@ pub(crate) async fn open(location: &Location, options: &StoreOptions) -> Result<
     match location {
         Location::Sqlite(path) => open_sqlite(path, options).await,
         Location::Postgres(connect) => {
+            let wait = options.acquire_timeout;
             let connect = (**connect).clone().statement_cache_capacity(STATEMENTS);
             let pool = PgPoolOptions::new()
                 .max_connections(options.max_connections)
                 .acquire_timeout(options.acquire_timeout)
+                .after_connect(move |conn, _| Box::pin(dialect::set_limits(conn, wait)))
                 .connect_with(connect.clone())
                 .await
                 .map_err(|source| Error::sql(here!(), source))?;

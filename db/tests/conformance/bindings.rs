@@ -116,8 +116,12 @@ async fn upstreams_are_added_changed_replaced_and_deleted(test: TestStore) {
     let replaced = upstream::of_handler(&mut uow, &handler).await.unwrap();
     assert_eq!(replaced.len(), 1);
     assert_ne!(replaced[0].id, rows[0].id, "a replacement has new ids");
+    let early = NewUpstream { created_ms: Some(1000), ..new_upstream("127.0.0.1:4") };
+    upstream::replace(&mut uow, &handler, &[early]).await.unwrap();
+    let row = upstream::of_handler(&mut uow, &handler).await.unwrap().remove(0);
+    assert_eq!((row.created_ms, row.updated_ms), (1000, 1000), "when it says it started");
     upstream::replace(&mut uow, &handler, &[]).await.unwrap();
-    let before = binding::load(&mut uow, &handler).await.unwrap().unwrap();
+    let before = binding::load_for_update(&mut uow, &handler).await.unwrap().unwrap();
     assert_eq!(before.upstreams.upstream_data_list, Some(Vec::new()), "empty, not absent");
     let props = Some("{\"a\":\"b\"}");
     assert_eq!(

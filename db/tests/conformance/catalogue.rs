@@ -1,15 +1,18 @@
 //! Plugin templates, plugins of namespaces, form fields and dictionary rows.
 
 use longmen_db::repository::namespace_plugin::{self, NamespacePluginFilter};
-use longmen_db::repository::plugin::{self, PluginFilter};
+use longmen_db::repository::permission::{self, NewResource};
+use longmen_db::repository::plugin::{self, NewPlugin, PluginFilter};
 use longmen_db::repository::plugin_handle::{self, NewPluginHandle};
-use longmen_db::repository::{dict, namespace};
+use longmen_db::repository::{dict, namespace, role};
 use longmen_db::{Error, Like, PageRequest};
 
 use crate::support::{NS, TestStore, add_rule, add_selector, on_both_stores};
 
 on_both_stores!(
     templates_are_found_and_listed,
+    templates_are_stored_changed_and_deleted,
+    menus_come_and_go_with_their_buttons,
     plugins_of_a_namespace_are_linked_changed_and_listed,
     taking_a_plugin_out_takes_its_selectors_along,
     active_plugins_are_counted_up,
@@ -50,6 +53,76 @@ async fn templates_are_found_and_listed(test: TestStore) {
     assert_eq!(names, ["websocket", "divide", "tcp"], "by sort, then id by bytes");
     let filter = PluginFilter { keyword: Like::contains("mock"), ..PluginFilter::default() };
     assert_eq!(plugin::page(tx, &filter, request).await.unwrap().total, 1);
+}
+
+async fn templates_are_stored_changed_and_deleted(test: TestStore) {
+    let new = NewPlugin {
+        name: "mine".to_owned(),
+        role: "Proxy".to_owned(),
+        sort: 7,
+        plugin_jar: Some("amFy".to_owned()),
+        ..NewPlugin::default()
+    };
+    let mut uow = test.begin().await;
+    let row = plugin::insert(&mut uow, &new).await.unwrap();
+    assert_eq!(plugin::find(&mut uow, &row.id).await.unwrap().as_ref(), Some(&row));
+    let wanted =
+        NewPlugin { config: Some("{}".to_owned()), sort: 8, plugin_jar: None, ..new.clone() };
+    assert_eq!(plugin::update(&mut uow, &row.id, &wanted).await.unwrap(), 1);
+    assert_eq!(plugin::update(&mut uow, "nope", &new).await.unwrap(), 0);
+    assert_eq!(plugin::set_enabled(&mut uow, &[&*row.id, "nope"], true).await.unwrap(), 1);
+    let row = plugin::find(&mut uow, &row.id).await.unwrap().unwrap();
+    assert_eq!((row.sort, row.enabled, row.config.as_deref()), (Some(8), true, Some("{}")));
+    assert_eq!(row.plugin_jar.as_deref(), Some("amFy"), "kept");
+    let handle = NewPluginHandle {
+        plugin_id: row.id.clone(),
+        field: "f".to_owned(),
+        ..NewPluginHandle::default()
+    };
+    plugin_handle::insert(&mut uow, &handle).await.unwrap();
+    assert_eq!(plugin::delete(&mut uow, &[&*row.id, "nope"]).await.unwrap(), 1);
+    uow.commit().await.unwrap();
+    assert_eq!(test.mentions(&row.id).await, [], "its form fields went with it");
+
+    let mut uow = test.begin().await;
+    let linked = plugin::delete(&mut uow, &["5"]).await.unwrap_err();
+    assert!(matches!(linked, Error::Reference { .. }), "{linked}");
+    drop(uow);
+    let mut uow = test.begin().await;
+    let taken = NewPlugin { name: "divide".to_owned(), ..new };
+    let taken = plugin::insert(&mut uow, &taken).await.unwrap_err();
+    assert!(taken.is_unique_violation(), "{taken}");
+}
+
+async fn menus_come_and_go_with_their_buttons(test: TestStore) {
+    let menu = NewResource {
+        parent_id: "1346775491550474240".to_owned(),
+        title: "mine".to_owned(),
+        name: "mine".to_owned(),
+        resource_type: 1,
+        ..NewResource::default()
+    };
+    let mut uow = test.begin().await;
+    assert!(!permission::has_menu(&mut uow, "mine").await.unwrap());
+    let id = permission::insert_resource(&mut uow, &menu).await.unwrap();
+    let button = NewResource {
+        parent_id: id.clone(),
+        title: "button".to_owned(),
+        resource_type: 2,
+        is_leaf: true,
+        perms: "plugin:mine:modify".to_owned(),
+        ..NewResource::default()
+    };
+    let button = permission::insert_resource(&mut uow, &button).await.unwrap();
+    role::grant(&mut uow, role::SUPER_ROLE, &button).await.unwrap();
+    assert!(permission::has_menu(&mut uow, "mine").await.unwrap());
+    assert!(!permission::has_menu(&mut uow, "button").await.unwrap(), "a button is no menu");
+    let perms = permission::of_user(&mut uow, "1").await.unwrap();
+    assert!(perms.iter().any(|perm| perm == "plugin:mine:modify"));
+    assert_eq!(permission::delete_menus(&mut uow, &["mine", "nope", "button"]).await.unwrap(), 2);
+    uow.commit().await.unwrap();
+    assert_eq!(test.mentions(&button).await, []);
+    assert_eq!(test.mentions(&id).await, []);
 }
 
 async fn plugins_of_a_namespace_are_linked_changed_and_listed(test: TestStore) {

@@ -3,7 +3,7 @@
 use longmen_core::sync::{Event, Group};
 use longmen_db::repository::namespace;
 use longmen_db::{
-    Change, GLOBAL, Operation, Retention, Since, Source, current_version, epoch, prune,
+    Change, GLOBAL, Operation, Retention, Since, Source, current_version, epoch, heads, prune,
     renew_epoch, since,
 };
 
@@ -116,6 +116,11 @@ async fn one_unit_over_several_namespaces_takes_one_version_of_each(test: TestSt
     let ids: Vec<&str> = sets[0].rows.iter().map(|row| row.object_id.as_str()).collect();
     assert_eq!(ids, ["1", "3"]);
     assert_eq!(test.sets(GLOBAL, 0).await[0].rows[0].kind, "NAMESPACE");
+    let mut tx = test.store.read().await.unwrap();
+    let heads = heads(&mut tx).await.unwrap();
+    assert_eq!(heads.epoch, epoch(&mut tx).await.unwrap());
+    let expected = [(GLOBAL, 1), (NS, 2), ("other", 1)];
+    assert_eq!(heads.versions, expected.map(|(id, version)| (id.to_owned(), version)));
 }
 
 async fn whole_sets_are_read_in_order(test: TestStore) {

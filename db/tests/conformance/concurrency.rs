@@ -1,11 +1,12 @@
 //! Several writers at once.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use longmen_core::model::Selector;
 use longmen_core::sync::Group;
 use longmen_db::repository::{rule, selector, upstream};
-use longmen_db::{Change, Operation, current_version};
+use longmen_db::{Change, Error, Operation, Store, StoreOptions, current_version};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -63,6 +64,27 @@ async fn sqlite_writers_wait_for_each_other_in_order() {
     early.record(any_change(NS, "early"));
     assert_eq!(early.commit().await.unwrap()[0].version, 1);
     assert_eq!(timeout(LIMIT, late).await.unwrap().unwrap(), 2);
+}
+
+/// A writer that waits for what another holds gives up in time, and may try again.
+#[tokio::test]
+async fn waiting_for_a_held_row_has_a_limit() {
+    let test = TestStore::postgres().await;
+    let options = StoreOptions {
+        acquire_timeout: Duration::from_millis(500),
+        ..crate::support::options(&test.clock)
+    };
+    let hasty = Store::open(&test.location, options).await.unwrap();
+    let mut holder = test.begin().await;
+    let id = add_selector(&mut holder, "orders").await;
+    holder.commit().await.unwrap();
+    let mut holder = test.begin().await;
+    selector::find_for_update(&mut holder, &id).await.unwrap().unwrap();
+    let mut waiter = hasty.begin(actor()).await.unwrap();
+    let refused =
+        timeout(LIMIT, selector::find_for_update(&mut waiter, &id)).await.unwrap().unwrap_err();
+    assert!(matches!(refused, Error::Busy { .. }), "{refused}");
+    assert!(refused.is_transient());
 }
 
 async fn many_writers_leave_no_gap(test: TestStore) {
@@ -190,7 +212,7 @@ async fn a_rule_never_survives_its_selector(test: TestStore) {
         match added {
             Ok(rule_id) => assert!(ids.contains(&rule_id.as_str()), "round {round}"),
             Err(error) => {
-                assert!(matches!(error, longmen_db::Error::Reference { .. }), "{error}");
+                assert!(matches!(error, Error::Reference { .. }), "{error}");
             }
         }
     }

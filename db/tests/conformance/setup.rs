@@ -7,7 +7,7 @@ use longmen_db::repository::namespace_plugin;
 use longmen_db::repository::{dict, namespace, permission, plugin, plugin_handle, role, user};
 use longmen_db::{Error, Location, SeedOptions, Store, StoreOptions, current_version, epoch};
 
-use crate::support::{NS, TestStore, on_both_stores, postgres_location, sqlite_location};
+use crate::support::{LIMIT, NS, TestStore, on_both_stores, postgres_location, sqlite_location};
 
 on_both_stores!(
     a_second_start_changes_nothing,
@@ -119,8 +119,9 @@ async fn a_database_of_a_newer_version_is_refused(test: TestStore) {
 #[tokio::test]
 async fn two_admins_that_start_at_once_prepare_postgresql_once() {
     let location = postgres_location();
+    let options = StoreOptions { acquire_timeout: LIMIT, ..StoreOptions::default() };
     let start = || async {
-        let store = Store::open(&location, StoreOptions::default()).await.unwrap();
+        let store = Store::open(&location, options.clone()).await.unwrap();
         store.migrate().await.unwrap();
         let first = store.seed(&seed()).await.unwrap();
         let mut tx = store.read().await.unwrap();
@@ -130,6 +131,25 @@ async fn two_admins_that_start_at_once_prepare_postgresql_once() {
     assert_eq!([a.0, b.0, c.0].iter().filter(|first| **first).count(), 1);
     assert_eq!((&a.1, a.2), (&b.1, b.2));
     assert_eq!((&a.1, a.2), (&c.1, c.2));
+}
+
+/// C-33: a database that would garble names is refused at the start, not at the first umlaut.
+#[tokio::test]
+async fn a_postgresql_database_in_another_encoding_is_refused() {
+    use sqlx::ConnectOptions;
+
+    let Location::Postgres(options) = postgres_location() else { unreachable!() };
+    let mut conn = options.connect().await.unwrap();
+    let name = format!("{}_latin1", options.get_database().unwrap());
+    let sql = format!(
+        "CREATE DATABASE {name} ENCODING 'LATIN1' TEMPLATE template0
+         LOCALE_PROVIDER libc LOCALE 'C'"
+    );
+    sqlx::query(sqlx::AssertSqlSafe(sql)).execute(&mut conn).await.unwrap();
+    let location = Location::Postgres(Box::new(options.database(&name)));
+    let store = Store::open(&location, StoreOptions::default()).await.unwrap();
+    let refused = store.migrate().await.unwrap_err();
+    assert!(refused.to_string().contains("LATIN1, expected UTF8"), "{refused}");
 }
 
 #[tokio::test]
