@@ -6,6 +6,8 @@ use anyhow::Context as _;
 use axum::{
     Extension, Router,
     middleware::{from_fn, from_fn_with_state},
+    response::Redirect,
+    routing::get,
 };
 use longmen_core::lifecycle::Lifecycle;
 use tokio::{net::TcpListener, runtime::Handle};
@@ -110,7 +112,13 @@ fn router(state: &AppState, routes: Routes) -> anyhow::Result<Router> {
         .layer(from_fn_with_state(gate, auth::check_token));
     let router = match state.config().server.context_path.as_str() {
         "" => router,
-        prefix => Router::new().nest(prefix, router).fallback(async || ApiError::Unreadable),
+        prefix => {
+            let root = Redirect::to(prefix);
+            Router::new()
+                .nest(prefix, router)
+                .route(&format!("{prefix}/"), get(root))
+                .fallback(async || ApiError::Unreadable)
+        }
     };
     Ok(router
         .layer(CatchPanicLayer::custom(|_panic: Box<dyn std::any::Any + Send>| {

@@ -210,3 +210,26 @@ async fn health_is_open_and_names_the_store() {
     assert_eq!(answer.json.unwrap()["status"], "DOWN");
     admin.stop().await;
 }
+
+/// Everything is found below the configured prefix, and nothing beside it.
+#[tokio::test]
+async fn a_context_path_comes_before_every_path() {
+    let admin = TestAdmin::with(|config| config.server.context_path = "/gw".to_owned()).await;
+    let open = admin.call("GET", "/gw/platform/secretInfo", &[], None).await;
+    assert_eq!(open.json.unwrap()["code"], 200);
+    assert_eq!(admin.call("GET", "/gw/namespace/list", &[], None).await.status, 401);
+    let path = format!("/gw/platform/login?userName=admin&password={PASSWORD}");
+    let login = admin.call("GET", &path, &[], None).await.json.unwrap();
+    let token = login["data"]["token"].as_str().unwrap();
+    let detail = admin.api(token, "GET", "/gw/plugin-template/5", None).await;
+    assert_eq!(detail["data"]["name"], "divide");
+    let beside = admin.call("GET", "/platform/secretInfo", &[], None).await;
+    assert_eq!(beside.json.unwrap(), failure(BUSY));
+    for page in ["/gw", "/gw/"] {
+        let page = admin.call("GET", page, &[], None).await;
+        assert!(page.text.contains("<base href=\"/gw/swagger-ui/\">"), "{}", page.text);
+    }
+    let script = admin.call("GET", "/gw/swagger-ui/swagger-initializer.js", &[], None).await;
+    assert!(script.text.contains("/gw/v3/api-docs"), "{}", script.text);
+    admin.stop().await;
+}

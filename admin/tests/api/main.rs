@@ -7,6 +7,7 @@ mod document;
 mod golden;
 mod login;
 mod permissions;
+mod plugins;
 mod replay;
 mod resources_lists;
 mod resources_meta_data;
