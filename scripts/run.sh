@@ -51,17 +51,19 @@ start() {
 stop_all() {
     trap '' INT TERM
     local index pid tick
+    # The shell's own notices of ended jobs are no news here.
+    exec 3>&2 2>/dev/null
     for ((index = ${#pids[@]} - 1; index >= 0; index--)); do
         pid=${pids[index]}
-        kill -TERM "$pid" 2>/dev/null || continue
+        kill -TERM "$pid" || continue
         for ((tick = 0; tick < 100; tick++)); do
-            kill -0 "$pid" 2>/dev/null || break
+            kill -0 "$pid" || break
             sleep 0.1
         done
-        if kill -KILL "$pid" 2>/dev/null; then
-            echo "run: ${names[index]} did not stop within 10 s and was killed" >&2
+        if kill -KILL "$pid"; then
+            echo "run: ${names[index]} did not stop within 10 s and was killed" >&3
         fi
-        wait "$pid" 2>/dev/null || true
+        wait "$pid" || true
     done
 }
 
@@ -172,13 +174,12 @@ start upstream "$bin/longmen-bench" origin --name demo --bind "127.0.0.1:$upstre
 SHENYU_ADMIN_PASSWORD=$password start admin "$bin/longmen-admin" --server.port="$admin_port" \
     --shenyu.database.path="$data/longmen.db" --shenyu.sync.tokenPath="$data/sync-token" \
     --shenyu.admin.passwordPath="$data/admin-password"
+wait_for 120 "the admin" "$admin/actuator/health"
 start gateway "$bin/longmen-bootstrap" --server.port="$gateway_port" \
     --shenyu.management.port="$management_port" \
     --shenyu.sync.websocket.urls="ws://localhost:$admin_port/websocket"
-
-wait_for 60 "the admin" "$admin/actuator/health"
 register_demo
-wait_for 60 "the demo route" "$gateway/demo/hello"
+wait_for 120 "the demo route" "$gateway/demo/hello"
 
 echo "admin and its API viewer:"
 echo "$admin/"

@@ -5,6 +5,8 @@
 //! query, an error once and where it is handled, nothing secret, no bodies, nothing at `info` per
 //! request.
 
+use std::io::IsTerminal;
+
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -21,7 +23,11 @@ pub fn init(config: &LoggingConfig) -> Result<(), String> {
     };
     let filter = EnvFilter::try_new(&text)
         .map_err(|error| format!("{name}: {text:?} is not a log filter: {error}"))?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let colours = std::io::stderr().is_terminal();
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(colours)
+        .with_writer(std::io::stderr);
     let installed = match config.format {
         Format::Json => builder.json().finish().try_init(),
         Format::Text => builder.with_target(false).finish().try_init(),

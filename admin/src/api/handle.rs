@@ -39,15 +39,39 @@ pub(crate) fn validate_handle(
         HandleScope::Rule => plugin.compile_rule(text).map(|_| ()),
     };
     read.map_err(|faults| {
-        let texts: Vec<String> = faults.iter().map(told).collect();
+        let texts: Vec<String> = faults.iter().map(|fault| told("handle", fault)).collect();
+        ApiError::refused(texts.join("| "))
+    })
+}
+
+/// Refuses settings of a plugin that gateways could not read. Blank ones always pass.
+///
+/// # Errors
+/// A refusal that names the field, the value and what was expected; ours, as for handles.
+pub(crate) fn validate_config(
+    state: &AppState,
+    plugin_name: &str,
+    config: Option<&str>,
+) -> ApiResult<()> {
+    let Some(text) = config.filter(|text| !text.trim().is_empty()) else { return Ok(()) };
+    if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
+        let shown: String = text.chars().take(SHOWN).collect();
+        return Err(ApiError::refused(format!(
+            "config: `{shown}` is no JSON text ({error}); the plugin {plugin_name} expects an \
+             object, or nothing"
+        )));
+    }
+    let Some(plugin) = state.plugins().get(plugin_name) else { return Ok(()) };
+    plugin.compile_config(text).map(|_| ()).map_err(|faults| {
+        let texts: Vec<String> = faults.iter().map(|fault| told("config", fault)).collect();
         ApiError::refused(texts.join("| "))
     })
 }
 
 /// A fault as a field of the request.
-fn told(fault: &HandleFault) -> String {
+fn told(member: &str, fault: &HandleFault) -> String {
     let dot = if fault.field.is_empty() || fault.field.starts_with('[') { "" } else { "." };
-    format!("handle{dot}{fault}")
+    format!("{member}{dot}{fault}")
 }
 
 fn well_formed(plugin_name: &str, scope: HandleScope, text: &str) -> Result<(), String> {

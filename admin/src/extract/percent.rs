@@ -27,7 +27,8 @@ fn decode(text: &[u8], plus_is_space: bool) -> String {
         rest = tail;
         match first {
             b'+' if plus_is_space => bytes.push(b' '),
-            b'%' => match (tail.first().and_then(hex), tail.get(1).and_then(hex)) {
+            b'%' => match (tail.first().copied().and_then(hex), tail.get(1).copied().and_then(hex))
+            {
                 (Some(high), Some(low)) => {
                     bytes.push(high << 4 | low);
                     rest = &tail[2..];
@@ -40,8 +41,8 @@ fn decode(text: &[u8], plus_is_space: bool) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn hex(digit: &u8) -> Option<u8> {
-    char::from(*digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
 #[cfg(test)]

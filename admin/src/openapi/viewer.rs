@@ -55,9 +55,8 @@ async fn document(request: Request) -> Response {
 
 /// The viewer at the root; its files are found beside it.
 async fn index(State(state): State<AppState>) -> Response {
-    let (_, page) = match read("index.html", &state) {
-        Some(found) => found,
-        None => return StatusCode::NOT_FOUND.into_response(),
+    let Some((_, page)) = read("index.html", &state) else {
+        return StatusCode::NOT_FOUND.into_response();
     };
     let base = format!("<head><base href=\"{}/swagger-ui/\">", state.config().server.context_path);
     let page = String::from_utf8_lossy(&page).replacen("<head>", &base, 1);

@@ -290,10 +290,9 @@ impl Outbox {
             return false;
         }
         match self.queue.try_send((Arc::clone(delivery), bytes)) {
-            Ok(()) => true,
             Err(mpsc::error::TrySendError::Full(_)) => false,
-            // The session has ended and is about to leave by itself.
-            Err(mpsc::error::TrySendError::Closed(_)) => true,
+            // A session that has ended is about to leave by itself.
+            Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => true,
         }
     }
 }

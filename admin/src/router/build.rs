@@ -27,7 +27,6 @@ impl Routes {
     ///
     /// # Panics
     /// When two routes share method and path: a fault of the table, found by any test.
-    #[must_use]
     pub fn build(self) -> (Router<AppState>, RouteTable) {
         let open = PathPatterns::new(
             self.routes

@@ -189,7 +189,7 @@ fn next_placeholder(text: &str) -> Option<(usize, usize)> {
 
 /// Ids, namespace ids and keys are the same wherever they appear; times are not.
 fn is_bound_once(name: &str) -> bool {
-    name.ends_with(|last: char| last == '>') && name.contains(|c: char| c.is_ascii_digit())
+    name.ends_with('>') && name.contains(|c: char| c.is_ascii_digit())
 }
 
 /// How much of `text` can be a value of the placeholder.

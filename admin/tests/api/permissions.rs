@@ -8,7 +8,10 @@ use longmen_admin::{
 use longmen_db::GLOBAL;
 use serde_json::{Value, json};
 
-use crate::{golden, support::TestAdmin};
+use crate::{
+    golden,
+    support::{PASSWORD, TestAdmin},
+};
 
 /// Routes that ask for no token. Whoever makes another one public says so here, too.
 const OPEN: &[&str] = &[
@@ -80,8 +83,9 @@ async fn every_permission_is_asked_for() {
         let one = longmen_db::current_version(&mut tx, default).await.unwrap();
         (one, longmen_db::current_version(&mut tx, GLOBAL).await.unwrap())
     };
-    let before = versions().await;
     let recordings = golden::admin_rest();
+    let selector = a_selector(&admin, &recordings).await;
+    let before = versions().await;
     let mut checked = 0;
     for route in api::routes().all() {
         if !matches!(route.permission, Permission::AnyOf(_)) {
@@ -93,7 +97,7 @@ async fn every_permission_is_asked_for() {
                             &sort=1&enabled=true"
         );
         let mut refused = false;
-        for body in bodies(route, &recordings) {
+        for body in bodies(route, &recordings, &selector) {
             let answer = admin.api(&token, method, &path, Some(body.clone())).await;
             assert_ne!(answer["code"], 200, "{method} {path} {body} let a stranger in");
             refused |= answer["code"] == 601;
@@ -110,7 +114,7 @@ async fn every_permission_is_asked_for() {
 }
 
 /// Bodies that are well-formed for the route: those recorded for its resource, and the usual ones.
-fn bodies(route: &Route, recordings: &[golden::Recording]) -> Vec<Value> {
+fn bodies(route: &Route, recordings: &[golden::Recording], selector: &str) -> Vec<Value> {
     let namespace = longmen_core::model::DEFAULT_NAMESPACE;
     let mut bodies = vec![
         json!(["5"]),
@@ -124,9 +128,28 @@ fn bodies(route: &Route, recordings: &[golden::Recording]) -> Vec<Value> {
     bodies.extend(
         recorded
             .filter_map(|recording| recording.request.body.as_deref())
-            // Placeholders stand for ids; here any will do.
-            .map(|body| body.replace("<uuid1>", namespace))
+            .map(|body| fill(&body.replace("<uuid1>", namespace), selector))
             .filter_map(|body| serde_json::from_str(&body).ok()),
     );
     bodies
+}
+
+/// Where ids are asked for, that of a selector is the one that must exist.
+fn fill(body: &str, selector: &str) -> String {
+    let mut filled = String::new();
+    let mut rest = body;
+    while let Some((before, after)) = rest.split_once("<id") {
+        filled.push_str(before);
+        filled.push_str(selector);
+        rest = after.split_once('>').map_or("", |(_, rest)| rest);
+    }
+    filled + rest
+}
+
+async fn a_selector(admin: &TestAdmin, recordings: &[golden::Recording]) -> String {
+    let recorded = recordings.iter().find(|recording| recording.id == "selector-create").unwrap();
+    let body = serde_json::from_str(recorded.request.body.as_deref().unwrap()).unwrap();
+    let token = admin.token("admin", PASSWORD).await;
+    let made = admin.api(&token, "POST", "/selector", Some(body)).await;
+    made["data"].as_str().unwrap_or_else(|| panic!("{made}")).to_owned()
 }

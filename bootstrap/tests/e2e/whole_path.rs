@@ -38,6 +38,7 @@ async fn admin(postgres: bool) -> TestAdmin {
     };
     config.security.admin_password = Some(Secret::new("123456"));
     config.security.admin_password_path = folder.path().join("admin-password");
+    config.sync.token_path = folder.path().join("sync-token");
     let admin = Admin::builder(config).start().await.unwrap();
     let url = format!("http://{}/platform/login?userName=admin&password=123456", admin.addr);
     let login = client().get(url).send().await.unwrap().text().await.unwrap();

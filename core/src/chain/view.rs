@@ -82,9 +82,9 @@ impl RequestView for View<'_> {
             ContextField::RpcType => Some(Cow::Borrowed(self.cx.rpc_type.name())),
             ContextField::HttpMethod => Some(Cow::Borrowed(self.cx.head.method.as_str())),
             ContextField::ContextPath => self.cx.context_path.as_deref().map(Cow::Borrowed),
-            ContextField::RealUrl => {
-                Some(Cow::Borrowed(self.cx.real_url.as_deref().unwrap_or(self.cx.raw_path())))
-            }
+            ContextField::RealUrl => Some(Cow::Borrowed(
+                self.cx.real_url.as_deref().unwrap_or_else(|| self.cx.raw_path()),
+            )),
         }
     }
 

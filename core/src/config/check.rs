@@ -74,14 +74,14 @@ impl Checked {
     fn unknown(&mut self, lookup: &Lookup, source: &Source, property: &Property) {
         let place = || property.origin.to_string();
         if lookup.is_section(&property.path) && source.naming == Naming::Dotted {
-            if let Setting::Text(text) = &property.setting {
-                if !text.trim().is_empty() {
-                    self.problems.push(Problem {
-                        place: place(),
-                        key: Some(property.path.to_string()),
-                        message: format!("expected a mapping, found \"{}\"", shown(text)),
-                    });
-                }
+            if let Setting::Text(text) = &property.setting
+                && !text.trim().is_empty()
+            {
+                self.problems.push(Problem {
+                    place: place(),
+                    key: Some(property.path.to_string()),
+                    message: format!("expected a mapping, found \"{}\"", shown(text)),
+                });
             }
             return;
         }

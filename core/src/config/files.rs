@@ -113,7 +113,7 @@ impl Gather<'_> {
         }
         let named = self.texts("spring.config.location");
         let mut locations = if named.is_empty() {
-            let folder = self.inputs.default_path.parent().unwrap_or(Path::new(""));
+            let folder = self.inputs.default_path.parent().unwrap_or_else(|| Path::new(""));
             let mut standard = vec![Location {
                 path: self.inputs.default_path.to_owned(),
                 optional: true,
@@ -223,7 +223,7 @@ impl Gather<'_> {
             Vec::new()
         });
         self.read.push(name);
-        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        let folder = path.parent().unwrap_or_else(|| Path::new("")).to_owned();
         let mut documents = Vec::new();
         for source in sources {
             let imports = self.imports(&source, &folder, depth);

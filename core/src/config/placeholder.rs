@@ -116,7 +116,7 @@ mod tests {
     use super::resolve;
 
     fn look(name: &str) -> Option<String> {
-        Some(match name {
+        Some(str::to_owned(match name {
             "A" => "1",
             "B" => "${A}${A}",
             "which" => "A",
@@ -124,8 +124,7 @@ mod tests {
             "y" => "${x}",
             "EMPTY" => "",
             _ => return None,
-        })
-        .map(str::to_owned)
+        }))
     }
 
     #[test]

@@ -269,7 +269,7 @@ impl<'a> Reader<'a> {
             .sources
             .iter()
             .find_map(|source| keys.iter().find_map(|key| layers::list([source], key)))
-            .and_then(|found| found.get(index).or(found.first()).copied());
+            .and_then(|found| found.get(index).or_else(|| found.first()).copied());
         match found {
             Some(property) => self.problem_at(property, message.into()),
             None => self.problems.push(Problem {

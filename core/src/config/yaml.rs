@@ -62,7 +62,7 @@ impl YamlError {
 pub fn documents(text: &str) -> Result<Vec<Node>, YamlError> {
     // The first pass learns the shape, the second one takes each scalar as text.
     let shapes = serde_yaml::Deserializer::from_str(text)
-        .map(|document| <Value as de::Deserialize>::deserialize(document))
+        .map(<Value as de::Deserialize>::deserialize)
         .collect::<Result<Vec<_>, _>>()
         .map_err(|e| YamlError::new(&e))?;
     serde_yaml::Deserializer::from_str(text)

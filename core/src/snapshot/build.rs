@@ -134,10 +134,6 @@ impl Builder {
             self.plugins.remove(name);
             return;
         }
-        if run.is_none() {
-            let text = "this gateway does not have the plugin: what it guards is refused";
-            faults.add(Group::Plugin, name, name, text);
-        }
         let owner = Owner { name, class, run: run.as_ref() };
         let known = self.plugins.remove(name);
         let (before, mut selectors) = match known {
@@ -146,9 +142,13 @@ impl Builder {
         };
         let all = Work { all: before.is_none(), ..Work::default() };
         let work = if all.all { &all } else { work };
-        let config = self.config(owner, row, before, faults);
+        let config = Self::config(owner, row, before, faults);
         self.selectors(state, owner, work, &mut selectors, faults);
         let parts = Linear::new(selectors.values().map(|of| Arc::clone(&of.part)).collect());
+        if run.is_none() && selectors.values().any(|of| of.compiled.entry.enabled) {
+            let text = "this gateway does not have the plugin: what it guards is refused";
+            faults.add(Group::Plugin, name, name, text);
+        }
         let order = self.registry.order_of(name);
         let part = Arc::new(PluginPart {
             name: name.into(),
@@ -164,7 +164,6 @@ impl Builder {
     }
 
     fn config(
-        &self,
         owner: Owner<'_>,
         row: &crate::model::Plugin,
         before: Option<Handle>,

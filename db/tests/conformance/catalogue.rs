@@ -75,7 +75,7 @@ async fn plugins_of_a_namespace_are_linked_changed_and_listed(test: TestStore) {
     let held = namespace_plugin::find_many_for_update(&mut uow, &[&*link, "x"]).await.unwrap();
     assert!(!held[0].enabled);
     let ids = namespace_plugin::ids_of_plugins(&mut uow, "ns-2", &["2", "5"]).await.unwrap();
-    assert_eq!(ids, [link.clone()]);
+    assert_eq!(ids, std::slice::from_ref(&link));
     let by_plugin = namespace_plugin::find_by_plugin(&mut uow, "ns-2", "2").await.unwrap();
     assert_eq!(by_plugin.map(|row| row.id), Some(link));
     assert!(namespace_plugin::find_by_plugin(&mut uow, "ns-2", "5").await.unwrap().is_none());

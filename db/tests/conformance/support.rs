@@ -17,8 +17,8 @@ use longmen_db::{
 };
 use tempfile::TempDir;
 
-/// How long a test waits for what must come.
-pub(crate) const LIMIT: Duration = Duration::from_secs(30);
+/// How long a test waits for what must come; long enough for a machine that is busy otherwise.
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
 /// The namespace of most tests.
 pub(crate) const NS: &str = DEFAULT_NAMESPACE;
@@ -132,6 +132,7 @@ pub(crate) fn options(clock: &Arc<ManualClock>) -> StoreOptions {
     StoreOptions {
         clock: Arc::<ManualClock>::clone(clock),
         time_zone: TimeZone::UTC,
+        acquire_timeout: LIMIT,
         ..StoreOptions::default()
     }
 }

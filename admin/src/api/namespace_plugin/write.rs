@@ -15,6 +15,7 @@ use longmen_db::{
 
 use super::{request::SettingsRequest, response::NamespacePluginResponse};
 use crate::{
+    api::handle::validate_config,
     audit,
     context::Context,
     error::{ApiError, ApiResult},
@@ -37,6 +38,7 @@ pub(super) async fn update(
         rules.into_parameter_result("updatePlugin")?;
         return Err(ApiError::Unreadable);
     };
+    validate_config(context.state(), &before.name, request.config.as_deref())?;
     let enabled = request.enabled.unwrap_or(before.enabled);
     let config = request.config.as_deref();
     namespace_plugin::update(&mut uow, &id, config, request.sort, enabled).await?;

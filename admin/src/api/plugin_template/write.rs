@@ -13,6 +13,7 @@ use super::{
     request::{MenuRequest, PluginForm},
 };
 use crate::{
+    api::handle::validate_config,
     audit,
     context::Context,
     error::{ApiError, ApiResult},
@@ -33,6 +34,7 @@ pub(super) async fn create(
     Form(form): Form<PluginForm>,
 ) -> ApiResult<Reply<NoData>> {
     let new = form.into_new()?;
+    validate_config(context.state(), &new.name, new.config.as_deref())?;
     let mut uow = context.begin().await?;
     if plugin::find_by_name(&mut uow, &new.name).await?.is_some() {
         // The name of the operation stands glued in front, as clients know it.
@@ -55,6 +57,7 @@ pub(super) async fn update(
     (Path(id), Form(form)): (Path<String>, Form<PluginForm>),
 ) -> ApiResult<Reply<NoData>> {
     let new = form.into_new()?;
+    validate_config(context.state(), &new.name, new.config.as_deref())?;
     let mut uow = context.begin().await?;
     let before = existing(&mut uow, &id, "updatePlugin").await?;
     if before.name != new.name && plugin::find_by_name(&mut uow, &new.name).await?.is_some() {

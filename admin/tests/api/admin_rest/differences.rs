@@ -21,17 +21,38 @@ const fn on_purpose(
 }
 
 pub(crate) const ON_PURPOSE: &[Difference] = &[
-    on_purpose(46, SEED, "one plugin more: `aiResponseTransformer`", |mut body| {
-        let rows = body["data"]["dataList"].as_array_mut().unwrap();
-        rows.pop();
-        rows.push(json!({"note": "list cut here by the recorder; it had 46 rows"}));
-        body
+    on_purpose(
+        46,
+        SEED,
+        "dates of the start, and one plugin more: `aiResponseTransformer`",
+        |mut body| {
+            let rows = body["data"]["dataList"].as_array_mut().unwrap();
+            rows.pop();
+            for row in rows.iter_mut() {
+                row["dateCreated"] = json!("<date>");
+                row["dateUpdated"] = json!("<date>");
+            }
+            rows.push(json!({"note": "list cut here by the recorder; it had 46 rows"}));
+            body
+        },
+    ),
+    on_purpose(87, REFUSED, "an operator that no gateway knows", |_| {
+        refusal(
+            "condition 0: operator is \">\", expected one of match, =, regex, contains, startsWith, \
+             endsWith, exclude, pathPattern, isBlank, TimeBefore or TimeAfter",
+        )
     }),
-    on_purpose(87, REFUSED, "an operator that no gateway knows", |_| refusal("TODO")),
     on_purpose(107, CONDITIONS, "an update of nothing leaves the conditions", both_conditions),
     on_purpose(115, CONDITIONS, "an update of nothing leaves the conditions", both_conditions),
-    on_purpose(138, REFUSED, "a handle that no gateway could read", |_| refusal("TODO")),
-    on_purpose(140, REFUSED, "a condition without the value it compares with", |_| refusal("TODO")),
+    on_purpose(138, REFUSED, "a handle that no gateway could read", |_| {
+        refusal(
+            "handle: `not json` is no JSON text (expected ident at line 1 column 2); the plugin \
+             divide expects an object such as {\"timeout\":3000}, or nothing",
+        )
+    }),
+    on_purpose(140, REFUSED, "a condition without the value it compares with", |_| {
+        refusal("condition 0: paramValue is missing, expected a text that is not blank")
+    }),
     on_purpose(155, NAMESPACE, "metadata tells its namespace", |mut body| {
         body["data"]["dataList"][0]["namespaceId"] = json!(DEFAULT_NAMESPACE);
         body
@@ -42,6 +63,10 @@ pub(crate) const ON_PURPOSE: &[Difference] = &[
     }),
     on_purpose(163, NAMESPACE, "metadata tells its namespace", |mut body| {
         body["data"]["shop"][0]["namespaceId"] = json!(DEFAULT_NAMESPACE);
+        body
+    }),
+    on_purpose(223, SEED, "menus whose ids and icons H2's first start makes", |mut body| {
+        body["data"] = json!("(cut by the recorder)");
         body
     }),
     on_purpose(234, SEED, "the choices have places of their own", |mut body| {

@@ -3,14 +3,13 @@
 use longmen_core::sync::{MYSELF, RUNNING_MODE};
 use serde_json::Value;
 
-use super::as_recorded_seed;
 use super::gateway::Gateway;
 use crate::compare::{Bindings, Order};
 use crate::golden;
 use crate::support::TestAdmin;
 
 /// Plays the `>` lines of a recording and compares the `<` lines, in order.
-async fn play(file: &str, admin: &TestAdmin, namespace: &str) {
+async fn play(file: &str, admin: &TestAdmin, namespace: &str, adjust: fn(&mut Value)) {
     let mut gateway = Gateway::stock_of(admin.running(), namespace).await;
     let lines = golden::lines(file);
     for line in &lines {
@@ -19,20 +18,41 @@ async fn play(file: &str, admin: &TestAdmin, namespace: &str) {
             gateway.say(text).await;
             continue;
         }
-        let wanted: Value = serde_json::from_str(text).unwrap();
+        let mut wanted: Value = serde_json::from_str(text).unwrap();
+        adjust(&mut wanted);
         let mut got = gateway.json().await;
-        as_recorded_seed(&mut got);
+        // Lists that the reference reads without ORDER BY have no order to compare.
+        for list in [&mut wanted, &mut got] {
+            if let Some(objects) = list["data"].as_array_mut() {
+                objects.sort_by_key(|object| object["id"].as_str().map(str::to_owned));
+            }
+        }
         let same = Bindings::default().value(&wanted, &got, Order::Counts, "");
         assert_eq!(same, Ok(()), "{file}");
     }
     assert_eq!(gateway.so_far().await, Vec::<Value>::new(), "{file}: more than recorded");
 }
 
+/// The recorded admin ran on H2, whose seed is not quite that of the other stores
+/// (golden/README.md): plugin 66 is missing, `aiProxy` has another sort.
+fn as_seeded(frame: &mut Value) {
+    if frame["groupType"] != "PLUGIN" {
+        return;
+    }
+    let plugins = frame["data"].as_array_mut().expect("a list of plugins");
+    for plugin in plugins.iter_mut().filter(|plugin| plugin["name"] == "aiProxy") {
+        plugin["sort"] = 199.into();
+    }
+    plugins.push(serde_json::json!({"role": "Ai", "pluginJar": "", "id": "66",
+        "name": "aiResponseTransformer", "enabled": false, "sort": 66,
+        "namespaceId": longmen_core::model::DEFAULT_NAMESPACE}));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fresh_database_answers_as_recorded() {
     let admin = TestAdmin::start().await;
     let namespace = longmen_core::model::DEFAULT_NAMESPACE;
-    play("websocket/full-refresh-fresh.jsonl", &admin, namespace).await;
+    play("websocket/full-refresh-fresh.jsonl", &admin, namespace, as_seeded).await;
     admin.stop().await;
 }
 
@@ -40,7 +60,7 @@ async fn a_fresh_database_answers_as_recorded() {
 async fn a_namespace_without_plugins_answers_as_recorded() {
     let admin = TestAdmin::start().await;
     let file = "websocket/full-refresh-empty-namespace.jsonl";
-    play(file, &admin, "a-namespace-without-plugins").await;
+    play(file, &admin, "a-namespace-without-plugins", |_| {}).await;
     admin.stop().await;
 }
 
