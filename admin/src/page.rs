@@ -27,7 +27,7 @@ impl PageQuery {
         Self { current, size }
     }
 
-    /// Reads both; whether they are there is checked by [`Self::checked`].
+    /// Reads both; whether they are there is checked by `checked`.
     ///
     /// # Errors
     /// One of them is no integer.

@@ -48,7 +48,7 @@ pub struct GatewayView {
 }
 
 /// The registry, by number of the connection. Connections are bounded by whoever admits them,
-/// those that went by [`MAX_GONE`].
+/// those that went by `MAX_GONE`.
 #[derive(Debug, Default)]
 pub struct Gateways {
     entries: Mutex<BTreeMap<u64, GatewayView>>,

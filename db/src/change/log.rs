@@ -12,7 +12,7 @@ use crate::{Error, Result, Store};
 pub struct ChangeRow {
     /// Place within the change set, from 0.
     pub position: u32,
-    /// Kind of the object; see [`Change::kind`].
+    /// Kind of the object; see `Change::kind`.
     pub kind: String,
     /// Id of the object.
     pub object_id: String,

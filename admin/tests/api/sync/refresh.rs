@@ -21,27 +21,43 @@ async fn play(file: &str, admin: &TestAdmin, namespace: &str, adjust: fn(&mut Va
         let mut wanted: Value = serde_json::from_str(text).unwrap();
         adjust(&mut wanted);
         let mut got = gateway.json().await;
-        // Lists that the reference reads without ORDER BY have no order to compare.
-        for list in [&mut wanted, &mut got] {
-            if let Some(objects) = list["data"].as_array_mut() {
-                objects.sort_by_key(|object| object["id"].as_str().map(str::to_owned));
-            }
-        }
+        in_id_order(&mut wanted);
+        in_id_order(&mut got);
         let same = Bindings::default().value(&wanted, &got, Order::Counts, "");
         assert_eq!(same, Ok(()), "{file}");
     }
     assert_eq!(gateway.so_far().await, Vec::<Value>::new(), "{file}: more than recorded");
 }
 
+/// Lists that the reference reads without ORDER BY have no order to compare.
+pub(super) fn in_id_order(frame: &mut Value) {
+    let plugins = frame["groupType"] == "PLUGIN";
+    if let Some(objects) = frame["data"].as_array_mut().filter(|_| plugins) {
+        objects.sort_by_key(|object| object["id"].as_str().map(str::to_owned));
+    }
+}
+
 /// The recorded admin ran on H2, whose seed is not quite that of the other stores
 /// (golden/README.md): plugin 66 is missing, `aiProxy` has another sort.
-fn as_seeded(frame: &mut Value) {
-    if frame["groupType"] != "PLUGIN" {
+pub(super) fn as_seeded(frame: &mut Value) {
+    // Only a whole list tells of the seed.
+    let whole = frame["data"].as_array().is_some_and(|plugins| plugins.len() > 40);
+    if frame["groupType"] != "PLUGIN" || !whole {
         return;
     }
     let plugins = frame["data"].as_array_mut().expect("a list of plugins");
-    for plugin in plugins.iter_mut().filter(|plugin| plugin["name"] == "aiProxy") {
-        plugin["sort"] = 199.into();
+    for plugin in plugins.iter_mut() {
+        match plugin["name"].as_str() {
+            Some("aiProxy") => plugin["sort"] = 199.into(),
+            Some("aiPrompt") => plugin["sort"] = 171.into(),
+            // The same settings, written with blanks in the other seeds.
+            Some("loggingHuaweiLts") => {
+                let text = plugin["config"].as_str().unwrap();
+                let text = text.replacen("{\"totalSizeInBytes\":", "{ \"totalSizeInBytes\": ", 1);
+                plugin["config"] = text.into();
+            }
+            _ => {}
+        }
     }
     plugins.push(serde_json::json!({"role": "Ai", "pluginJar": "", "id": "66",
         "name": "aiResponseTransformer", "enabled": false, "sort": 66,

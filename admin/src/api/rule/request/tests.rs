@@ -43,7 +43,7 @@ fn what_is_stored_is_what_a_stock_admin_pushed() {
         assert_eq!(ours, theirs, "seq {}", call.seq);
         compared += 1;
     }
-    assert!(compared >= 4, "only {compared} rules were compared");
+    assert!(compared >= 3, "only {compared} rules were compared");
 }
 
 #[test]
