@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use longmen_core::model::DEFAULT_NAMESPACE;
 use longmen_core::sync::{ClientMessage, Event, Group, MYSELF, Payload};
-use longmen_db::{Change, Operation, renew_epoch};
+use longmen_db::{Change, Operation, Retention, prune, renew_epoch};
 
 use super::gateway::{Gateway, Set};
 use super::objects::{
@@ -280,6 +280,31 @@ async fn another_epoch_makes_everyone_start_anew() {
     // The old position means nothing any more.
     let mut late = Gateway::ours(running, &before.epoch, before.version.max(1)).await;
     assert!(late.set().await.mark.refresh);
+    admin.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_gateway_behind_the_dispatch_view_gets_everything() {
+    let admin = TestAdmin::start().await;
+    let running = admin.running();
+    let mut uow = begin(running).await;
+    add_selector(&mut uow, "first").await;
+    let first = commit(uow).await;
+    let epoch = Gateway::ours(running, "", 0).await.set().await.mark.epoch;
+    let mut uow = begin(running).await;
+    add_selector(&mut uow, "second").await;
+    let second = commit(uow).await;
+
+    let resumed = Gateway::ours(running, &epoch, first).await.set().await;
+    assert_eq!((resumed.mark.refresh, resumed.mark.version), (false, second));
+    let retention = Retention { dispatch_sets: 0, dispatch_ms: 3_600_000, history_ms: 3_600_000 };
+    prune(running.state().store(), retention).await.unwrap();
+    let resumed = Gateway::ours(running, &epoch, first).await.set().await;
+    assert_eq!((resumed.mark.refresh, resumed.mark.version), (true, second));
+    assert_eq!(ids(&resumed, Group::Selector).len(), 2);
+    // One that is up to date needs nothing of the view.
+    let current = Gateway::ours(running, &epoch, second).await.set().await;
+    assert!(!current.mark.refresh && current.frames.is_empty());
     admin.stop().await;
 }
 
