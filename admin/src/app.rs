@@ -66,7 +66,7 @@ impl Admin {
         let generated_password = first_start::seed(&store, &self.config).await?;
         let life = Lifecycle::new();
         let state = AppState::new(self.config, store, life.clone())?;
-        state.publisher().start(&life).await?;
+        state.publisher().start(&life, &state.config().history).await?;
         let router = router(&state, api::routes())?;
         life.spawn(
             &Handle::current(),

@@ -21,6 +21,7 @@ mod gateways;
 mod handshake;
 mod hub;
 mod object;
+mod pruner;
 mod refreshes;
 mod sequence;
 mod session;
@@ -45,7 +46,7 @@ use hub::Hub;
 use refreshes::Refreshes;
 use token::SyncToken;
 
-use crate::config::SyncConfig;
+use crate::config::{HistoryConfig, SyncConfig};
 
 /// The sync of one admin. Clones are handles to the same.
 #[derive(Debug, Clone)]
@@ -88,13 +89,17 @@ impl Publisher {
         })))
     }
 
-    /// Starts the dispatcher. When the life comes to its end it stops, and all sessions with it.
+    /// Starts the dispatcher, and what keeps its log small. When the life comes to its end both
+    /// stop, and all sessions with them.
     ///
     /// # Errors
     /// The database's.
-    pub async fn start(&self, life: &Lifecycle) -> anyhow::Result<()> {
+    pub async fn start(&self, life: &Lifecycle, history: &HistoryConfig) -> anyhow::Result<()> {
         let dispatcher = Dispatcher::new(Arc::clone(&self.0)).await?;
-        life.spawn(&Handle::current(), "dispatcher", dispatcher.run(life.soft().clone()));
+        let (runtime, stop) = (Handle::current(), life.soft());
+        life.spawn(&runtime, "dispatcher", dispatcher.run(stop.clone()));
+        let pruner = pruner::run(self.0.store.clone(), history.clone(), stop.clone());
+        life.spawn(&runtime, "pruner", pruner);
         Ok(())
     }
 

@@ -20,13 +20,13 @@ async fn two_admins() -> (TestAdmin, TestAdmin, String) {
     (on(&url).await, on(&url).await, url)
 }
 
-/// Ends every connection that listens for other admins' changes. Out: how many there were.
-fn cut_listeners(url: &str) -> usize {
-    const SQL: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
-         WHERE datname = current_database() AND query ILIKE 'LISTEN%'";
-    let psql = Command::new("psql").args(["-XAtq", url, "-c", SQL]).output().unwrap();
+/// Runs SQL behind the admins' backs. Out: the lines of its result.
+async fn psql(url: &str, sql: &'static str) -> Vec<String> {
+    let url = url.to_owned();
+    let run = move || Command::new("psql").args(["-XAtq", &url, "-c", sql]).output().unwrap();
+    let psql = tokio::task::spawn_blocking(run).await.unwrap();
     assert!(psql.status.success(), "{}", String::from_utf8_lossy(&psql.stderr));
-    String::from_utf8_lossy(&psql.stdout).lines().filter(|line| *line == "t").count()
+    String::from_utf8_lossy(&psql.stdout).lines().map(str::to_owned).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -52,20 +52,50 @@ async fn a_change_on_one_admin_reaches_the_gateways_of_the_other() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changes_arrive_although_the_listening_connection_is_killed() {
+    const CUT_LISTENERS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+         WHERE datname = current_database() AND query ILIKE 'LISTEN%'";
     let (one, other, url) = two_admins().await;
     let mut gateway = Gateway::ours(other.running(), "", 0).await;
     gateway.set().await;
     for round in 0..5 {
-        let killed = {
-            let url = url.clone();
-            tokio::task::spawn_blocking(move || cut_listeners(&url)).await.unwrap()
-        };
+        let killed = psql(&url, CUT_LISTENERS).await;
         let mut uow = begin(one.running()).await;
         add_selector(&mut uow, &format!("s{round}")).await;
         let version = commit(uow).await;
         let arrived = tokio::time::timeout(Duration::from_secs(10), gateway.set()).await;
         assert_eq!(arrived.expect("arrives by polling").mark.version, version);
-        assert!(round > 0 || killed > 0, "nobody listened");
+        assert!(round > 0 || killed.contains(&"t".to_owned()), "nobody listened");
+    }
+    one.stop().await;
+    other.stop().await;
+}
+
+/// A backup brought back: the versions that follow would not tell what was lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_older_than_what_was_sent_begins_a_new_epoch() {
+    const BRING_BACK: &str = "DELETE FROM selector; DELETE FROM config_change WHERE version > 1; \
+         UPDATE config_version SET version = 1 WHERE version > 1";
+    let (one, other, url) = two_admins().await;
+    let mut uow = begin(one.running()).await;
+    add_selector(&mut uow, "kept").await;
+    commit(uow).await;
+    let mut uow = begin(one.running()).await;
+    add_selector(&mut uow, "lost").await;
+    let version = commit(uow).await;
+    let mut gateways = Vec::new();
+    for admin in [&one, &other] {
+        let mut gateway = Gateway::ours(admin.running(), "", 0).await;
+        let mark = gateway.sets_to(version).await.pop().unwrap().mark;
+        gateways.push((gateway, mark.epoch));
+    }
+    psql(&url, BRING_BACK).await;
+    for (gateway, epoch) in &mut gateways {
+        // Both admins may notice at once, and each then begins an epoch: the last one counts.
+        let mut mark = gateway.set().await.mark;
+        while mark.version != 1 || mark.epoch == *epoch {
+            mark = gateway.set().await.mark;
+        }
+        assert!(mark.refresh);
     }
     one.stop().await;
     other.stop().await;

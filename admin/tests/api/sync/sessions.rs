@@ -1,8 +1,10 @@
 //! Sessions under change, cuts and slow readers.
 
+use std::time::{Duration, Instant};
+
 use longmen_core::model::DEFAULT_NAMESPACE;
 use longmen_core::sync::{ClientMessage, Event, Group, MYSELF, Payload};
-use longmen_db::{Change, Operation, renew_epoch};
+use longmen_db::{Change, Operation, Retention, prune, renew_epoch};
 
 use super::gateway::{Gateway, Set};
 use super::objects::{
@@ -152,8 +154,9 @@ async fn a_stock_answer_comes_between_the_changes_before_and_after_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_gateway_that_does_not_read_is_closed_and_the_others_get_every_change() {
-    const CHANGES: u64 = 64;
-    let admin = TestAdmin::start().await;
+    // More than the buffers of both sockets and the queue together hold.
+    const CHANGES: u64 = 96;
+    let admin = TestAdmin::with(|config| config.sync.websocket.queue_size = 16).await;
     let running = admin.running();
     let mut uow = begin(running).await;
     let selector = add_selector(&mut uow, "s").await;
@@ -166,7 +169,7 @@ async fn a_gateway_that_does_not_read_is_closed_and_the_others_get_every_change(
     assert_eq!(quick.set().await.mark.version, first);
     for change in 1..=CHANGES {
         let mut uow = begin(running).await;
-        rule = change_rule(&mut uow, &rule, &"x".repeat(1024 * 1024)).await;
+        rule = change_rule(&mut uow, &rule, &"x".repeat(256 * 1024)).await;
         let version = commit(uow).await;
         assert_eq!(version, first + change);
         assert_eq!(quick.set().await.mark.version, version);
@@ -182,6 +185,31 @@ async fn a_gateway_that_does_not_read_is_closed_and_the_others_get_every_change(
     };
     assert!(read < CHANGES, "the slow gateway read {read} changes");
     assert!(matches!(ended, None | Some(1013_u16)), "{ended:?}");
+    admin.stop().await;
+}
+
+/// With a poll far away, so that only a wake-up can bring a change.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changes_are_pushed_and_not_polled() {
+    const CHANGES: usize = 100;
+    let hour = Duration::from_secs(3600);
+    let admin = TestAdmin::with(|config| config.sync.poll_interval = hour).await;
+    let running = admin.running();
+    let mut ours = Gateway::ours(running, "", 0).await;
+    ours.set().await;
+    let mut stock = Gateway::stock(running).await;
+    let mut delays = Vec::with_capacity(CHANGES);
+    for change in 0..CHANGES {
+        let mut uow = begin(running).await;
+        add_selector(&mut uow, &format!("s{change}")).await;
+        commit(uow).await;
+        let committed = Instant::now();
+        ours.set().await;
+        stock.json().await;
+        delays.push(committed.elapsed());
+    }
+    delays.sort_unstable();
+    println!("commit to both frames: p50 {:?}, p99 {:?}", delays[50], delays[98]);
     admin.stop().await;
 }
 
@@ -252,6 +280,31 @@ async fn another_epoch_makes_everyone_start_anew() {
     // The old position means nothing any more.
     let mut late = Gateway::ours(running, &before.epoch, before.version.max(1)).await;
     assert!(late.set().await.mark.refresh);
+    admin.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_gateway_behind_the_dispatch_view_gets_everything() {
+    let admin = TestAdmin::start().await;
+    let running = admin.running();
+    let mut uow = begin(running).await;
+    add_selector(&mut uow, "first").await;
+    let first = commit(uow).await;
+    let epoch = Gateway::ours(running, "", 0).await.set().await.mark.epoch;
+    let mut uow = begin(running).await;
+    add_selector(&mut uow, "second").await;
+    let second = commit(uow).await;
+
+    let resumed = Gateway::ours(running, &epoch, first).await.set().await;
+    assert_eq!((resumed.mark.refresh, resumed.mark.version), (false, second));
+    let retention = Retention { dispatch_sets: 0, dispatch_ms: 3_600_000, history_ms: 3_600_000 };
+    prune(running.state().store(), retention).await.unwrap();
+    let resumed = Gateway::ours(running, &epoch, first).await.set().await;
+    assert_eq!((resumed.mark.refresh, resumed.mark.version), (true, second));
+    assert_eq!(ids(&resumed, Group::Selector).len(), 2);
+    // One that is up to date needs nothing of the view.
+    let current = Gateway::ours(running, &epoch, second).await.set().await;
+    assert!(!current.mark.refresh && current.frames.is_empty());
     admin.stop().await;
 }
 

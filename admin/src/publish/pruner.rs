@@ -1,0 +1,54 @@
+//! Keeping the change log small.
+
+use std::time::Duration;
+
+use longmen_db::{Retention, Store, prune};
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::HistoryConfig;
+
+/// How often old changes are taken away: often enough that each time is short.
+const EVERY: Duration = Duration::from_secs(300);
+
+/// Prunes until `stop`. Every admin does: what one has taken away, the next does not find.
+pub(super) async fn run(store: Store, config: HistoryConfig, stop: CancellationToken) {
+    let retention = retention(&config);
+    let mut ticks = interval_at(Instant::now() + EVERY, EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = ticks.tick() => {}
+        }
+        match prune(&store, retention).await {
+            Ok(0) => {}
+            Ok(rows) => tracing::debug!(rows, "old changes taken out of the history"),
+            Err(error) => tracing::warn!(%error, "old changes stay for now"),
+        }
+    }
+}
+
+fn retention(config: &HistoryConfig) -> Retention {
+    let ms = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    Retention {
+        dispatch_sets: config.dispatch_max_changes,
+        dispatch_ms: ms(config.dispatch_retention),
+        history_ms: config.retention.map_or(i64::MAX, ms),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::AdminConfig;
+
+    #[test]
+    fn the_shipped_times_are_a_day_and_a_year() {
+        let shipped = retention(&AdminConfig::default().history);
+        let day = 86_400_000;
+        assert_eq!((shipped.dispatch_ms, shipped.history_ms), (day, 365 * day));
+        let for_ever = HistoryConfig { retention: None, ..AdminConfig::default().history };
+        assert_eq!(retention(&for_ever).history_ms, i64::MAX);
+    }
+}
