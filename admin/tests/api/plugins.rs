@@ -105,7 +105,8 @@ async fn a_link_is_told_to_our_gateways_alone(scene: &Scene) {
         scene.refused("GET", unknown, Value::Null).await,
         "queryPlugins.namespaceId: namespace is not existed"
     );
-    let templates = scene.get(&format!("/namespace-plugin/listByNamespace?namespace={other}")).await;
+    let templates =
+        scene.get(&format!("/namespace-plugin/listByNamespace?namespace={other}")).await;
     assert_eq!(templates.as_array().unwrap().len(), 1);
     let data = scene.get(&format!("/namespace-plugin/all/{other}")).await;
     assert_eq!(data[0]["namespaceId"], other);
@@ -149,10 +150,7 @@ async fn syncs_are_told_as_refreshes(scene: &Scene) {
     assert_eq!(one["message"], "sync success");
     let rows = scene.changes_after(version).await;
     let refresh = |kind, id| (kind, id, Operation::Refresh, Some(Event::Refresh));
-    assert_eq!(
-        told(&rows),
-        [refresh("NAMESPACE", DEFAULT_NAMESPACE), refresh("PLUGIN", "5")]
-    );
+    assert_eq!(told(&rows), [refresh("NAMESPACE", DEFAULT_NAMESPACE), refresh("PLUGIN", "5")]);
     let unknown = scene.call("POST", path, json!({"namespaceId": "nope"})).await;
     assert_eq!((&unknown["code"], &unknown["message"]), (&json!(500), &json!("sync fail")));
     assert_eq!(
@@ -217,10 +215,7 @@ async fn form_fields_are_written(scene: &Scene) {
     let all = scene.get("/plugin-handle/all/5/2").await;
     assert!(all.as_array().unwrap().iter().any(|field| field["id"] == *id));
     assert_eq!(scene.ok("DELETE", "/plugin-handle/batch", json!([id, "nope"])).await, 1);
-    assert_eq!(
-        scene.refused("GET", &path, Value::Null).await,
-        "detailRule.id: rule not exited"
-    );
+    assert_eq!(scene.refused("GET", &path, Value::Null).await, "detailRule.id: rule not exited");
 }
 
 async fn namespaces_are_written(scene: &Scene) {
