@@ -69,8 +69,12 @@ impl Gateway {
 
     /// As one of our gateways of the default namespace, that stands at the given version.
     pub(crate) async fn ours(admin: &RunningAdmin, epoch: &str, version: u64) -> Self {
-        let headers =
-            [("namespaceid", DEFAULT_NAMESPACE), ("clientport", "9195"), ("x-longmen-sync", "1")];
+        let headers = [
+            ("origin", "ws://localhost:9195"),
+            ("namespaceid", DEFAULT_NAMESPACE),
+            ("clientport", "9195"),
+            ("x-longmen-sync", "1"),
+        ];
         let mut gateway = Self::open(admin.addr, &headers).await;
         assert_eq!(gateway.negotiated.as_deref(), Some("1"));
         let resume = ClientMessage::Resume { epoch: epoch.to_owned(), version };
