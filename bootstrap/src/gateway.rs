@@ -89,10 +89,10 @@ impl GatewayBuilder {
     /// An address that cannot be bound; threads that cannot be had.
     pub fn start(self) -> Result<RunningGateway, StartError> {
         let Self { config, mut registry } = self;
-        for (name, enabled) in &config.plugins.switches {
-            if !enabled {
-                registry.remove(name);
-            }
+        // Asked by plugin: the file may spell a name in other ways.
+        let names: Vec<&str> = registry.iter().map(|plugin| plugin.entry().name).collect();
+        for name in names.into_iter().filter(|name| !config.plugins.is_enabled(name)) {
+            registry.remove(name);
         }
         let control = Builder::new_multi_thread()
             .worker_threads(1)
