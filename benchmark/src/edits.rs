@@ -125,7 +125,7 @@ async fn measure_with(
         prober.expect(path, probe::Expect::Served).await.context("rules just put in place")?;
     }
     let settle = started.elapsed();
-    let load = Load::start(gateway, table.paths(), plan.rate, plan.connections)?;
+    let load = Load::start(gateway, table.paths(), plan.rate, plan.connections).await?;
     let operations = operations::measure(plan, table, &prober, api).await;
     let load = load.stop().await?;
     Ok((settle, operations?, load))

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow, ensure};
 use http::StatusCode;
 use serde::Serialize;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -51,8 +52,9 @@ struct Seen {
 // === impl Load ===
 
 impl Load {
-    /// Starts to send `rate` requests per second, spread evenly over the connections.
-    pub(super) fn start(
+    /// Starts to send `rate` requests per second, spread evenly over the connections, and waits
+    /// until each of them has had its first answer: what is measured then is measured under load.
+    pub(super) async fn start(
         gateway: Server,
         paths: Arc<[String]>,
         rate: u32,
@@ -62,9 +64,13 @@ impl Load {
         let stop = CancellationToken::new();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let token = stop.clone();
+        let (waiting, mut answered) = mpsc::channel(1);
+        let load = async move { run(gateway, paths, rate, connections, token, waiting).await };
         let thread = std::thread::Builder::new()
             .name("load".into())
-            .spawn(move || runtime.block_on(run(gateway, paths, rate, connections, token)))?;
+            .spawn(move || runtime.block_on(load))?;
+        // Nothing is ever sent: the channel closes when the last connection drops its end.
+        let _closed: Option<()> = answered.recv().await;
         Ok(Self { stop, thread })
     }
 
@@ -82,8 +88,10 @@ async fn run(
     rate: u32,
     connections: u32,
     stop: CancellationToken,
+    waiting: mpsc::Sender<()>,
 ) -> anyhow::Result<LoadResult> {
     if rate == 0 {
+        drop(waiting);
         stop.cancelled().await;
         return Ok(LoadResult::default());
     }
@@ -98,9 +106,11 @@ async fn run(
             step: connections as usize,
             due: started + gap * lane,
             gap: gap * connections,
+            waiting: Some(waiting.clone()),
         };
         lanes.spawn(lane.run(stop.clone()));
     }
+    drop(waiting);
     let mut all = Seen::default();
     while let Some(seen) = lanes.join_next().await {
         let seen = seen.context("a connection of the load")?;
@@ -123,6 +133,8 @@ struct Lane {
     step: usize,
     due: Instant,
     gap: Duration,
+    /// Held until the first answer.
+    waiting: Option<mpsc::Sender<()>>,
 }
 
 impl Lane {
@@ -149,6 +161,7 @@ impl Lane {
             }
             // From when it was due, so that a stall counts for all it holds up.
             seen.latency.record(self.due.elapsed());
+            self.waiting = None;
             self.next = self.next.wrapping_add(self.step);
             self.due += self.gap;
         }

@@ -1,6 +1,6 @@
 //! An admin and a gateway just big enough to be measured: one server that keeps rules in a map.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub(crate) enum Flaw {
     Late(Duration),
     /// Deleted rules go on serving.
     KeepsDeleted,
-    /// Every tenth proxied request is answered with 503.
+    /// A path of the table is served once, then answered with 503.
     Sheds,
 }
 
@@ -48,7 +48,8 @@ pub(crate) struct Tables {
     pub(crate) rules: HashMap<String, Rule>,
     /// What the gateway serves, and from when.
     routes: HashMap<String, (bool, Instant)>,
-    served: u64,
+    /// Paths of the table that were asked for.
+    served: HashSet<String>,
 }
 
 pub(crate) struct Rule {
@@ -122,8 +123,9 @@ impl State {
             return None;
         }
         let mut tables = self.tables();
-        tables.served += 1;
-        if self.flaw == Flaw::Sheds && tables.served.is_multiple_of(10) {
+        let of_the_table = path.contains("/r");
+        let again = of_the_table && !tables.served.insert(path.to_owned());
+        if self.flaw == Flaw::Sheds && again {
             let mut shed = Response::new(Full::from("{\"code\":503}"));
             *shed.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
             return Some(shed);
