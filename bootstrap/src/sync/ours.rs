@@ -18,7 +18,7 @@ pub(super) async fn run(session: &mut Session, applier: &Applier) -> SessionErro
 enum Never {}
 
 async fn serve(session: &mut Session, applier: &Applier) -> Result<Never, SessionError> {
-    let Position { epoch, version } = applier.position();
+    let Position { epoch, version } = applier.position().await;
     session.send(ClientMessage::Resume { epoch, version }.to_text()).await?;
     let mut collected: Vec<Frame> = Vec::new();
     loop {
