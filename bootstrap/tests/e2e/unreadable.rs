@@ -21,7 +21,7 @@ fn rule(name: &str, sort: &str) -> String {
 fn sequence(upstream: &str, rules: &[String]) -> Vec<String> {
     let plugin =
         r#"{"id":"5","name":"divide","config":"","role":"Proxy","enabled":true,"sort":200}"#;
-    let selector = r#"{"id":"s","pluginName":"divide","name":"s","matchMode":0,"type":0,"sort":1,"enabled":true,"logged":false,"continued":true,"handle":"","conditionList":[]}"#;
+    let selector = r#"{"id":"s","pluginName":"divide","name":"s","matchMode":0,"type":1,"sort":1,"enabled":true,"logged":false,"continued":true,"handle":"","conditionList":[{"paramType":"uri","operator":"match","paramName":"/","paramValue":"/**"}]}"#;
     vec![
         frame("PLUGIN", &[plugin.to_owned()]),
         frame("SELECTOR", &[selector.to_owned()]),
