@@ -192,7 +192,8 @@ impl RequestContext {
     /// one, each with the client's query untouched.
     ///
     /// An empty path becomes `/`. Bytes that may not stand in a target are percent-encoded; what is
-    /// encoded already stays.
+    /// encoded already stays. Where the rewritten path has a query, the client's is added to it; the
+    /// reference makes one with two `?` of them.
     ///
     /// # Errors
     /// A rewritten path that is no request target even so.
@@ -215,7 +216,8 @@ impl RequestContext {
         }
         push_encoded(&mut text, path);
         if let Some(query) = self.raw_query() {
-            text.push('?');
+            // A rewritten path may bring parameters of its own; the client's follow.
+            text.push(if path.contains('?') { '&' } else { '?' });
             text.push_str(query);
         }
         PathAndQuery::from_maybe_shared(Bytes::from(text)).map_err(|error| {

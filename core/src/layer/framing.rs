@@ -11,8 +11,9 @@ use super::{Admission, Admitted};
 use crate::chain::Inbound;
 use crate::error::{GatewayError, Reason};
 
-/// Refuses with 400 and closes: no `Host` in HTTP/1.1, two `Host` lines, a `Host` unlike the
-/// authority of an absolute-form target, a transfer coding other than `chunked`, `CONNECT`.
+/// Refuses with 400 and closes: no `Host` in HTTP/1.1, two `Host` lines, one whose port is no
+/// number, a `Host` unlike the authority of an absolute-form target, a target in the form of
+/// `CONNECT`, a transfer coding other than `chunked`, `CONNECT`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Framing;
 
@@ -34,6 +35,10 @@ fn check(
     if *method == Method::CONNECT {
         return Err("CONNECT is not served");
     }
+    // The form of CONNECT, `host:port`: there is no path that anybody could mean by it.
+    if version <= Version::HTTP_11 && uri.scheme().is_none() && uri.authority().is_some() {
+        return Err("the target is no path");
+    }
     let mut hosts = headers.get_all(HOST).iter();
     let host = hosts.next();
     if hosts.next().is_some() {
@@ -42,8 +47,11 @@ fn check(
     if host.is_none() && version == Version::HTTP_11 {
         return Err("no Host header");
     }
+    let host = host.map(http::HeaderValue::as_bytes);
+    if host.is_some_and(|host| !has_port_or_none(host)) {
+        return Err("the port of the Host header is no number");
+    }
     if let (Some(authority), Some(host)) = (uri.authority(), host) {
-        let host = host.as_bytes();
         let same = without_default_port(authority.as_str().as_bytes())
             .eq_ignore_ascii_case(without_default_port(host));
         if version <= Version::HTTP_11 && !same {
@@ -73,6 +81,16 @@ fn check(
     Ok(())
 }
 
+/// Whether what stands behind the last colon, but for those of a bracketed address, is a number or
+/// nothing.
+fn has_port_or_none(host: &[u8]) -> bool {
+    let name_end = host.iter().rposition(|byte| *byte == b']').unwrap_or(0);
+    match host[name_end..].iter().rposition(|byte| *byte == b':') {
+        None => true,
+        Some(colon) => host[name_end..][colon + 1..].iter().all(u8::is_ascii_digit),
+    }
+}
+
 fn without_default_port(authority: &[u8]) -> &[u8] {
     authority.strip_suffix(b":80").unwrap_or(authority)
 }
@@ -96,6 +114,11 @@ mod tests {
         let v11 = Version::HTTP_11;
         assert!(verdict("/a", v11, &[("host", "h")]));
         assert!(verdict("/a", Version::HTTP_10, &[]));
+        for host in ["h:80", "h:", "[::1]", "[::1]:80", ""] {
+            assert!(verdict("/a", v11, &[("host", host)]), "{host}");
+        }
+        assert!(!verdict("h", v11, &[("host", "h")]));
+        assert!(!verdict("h:80", v11, &[("host", "h:80")]));
         assert!(verdict("http://H:80/a", v11, &[("host", "h")]));
         assert!(verdict("/a", v11, &[("host", "h"), ("transfer-encoding", "Chunked")]));
         for bad in [
@@ -104,6 +127,8 @@ mod tests {
             &[("host", "h"), ("transfer-encoding", "gzip, chunked")],
             &[("host", "h"), ("transfer-encoding", "chunked"), ("transfer-encoding", "chunked")],
             &[("host", "h"), ("connection", "close, Content-Length")],
+            &[("host", "h:x")],
+            &[("host", "[::1]:8x")],
         ] {
             assert!(!verdict("/a", v11, bad), "{bad:?}");
         }

@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::sync::Arc;
 
+use http::header::{CONNECTION, HeaderValue};
 use http::{Request, Response, StatusCode};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
@@ -13,7 +14,7 @@ use super::pooled_body::PooledBody;
 use super::{ClientOptions, SendFailure, SendFuture, Tunnel, UpstreamClient, connect};
 use crate::body::Body;
 use crate::error::{Fault, GatewayError, Reason, Retry};
-use crate::upstream::Endpoint;
+use crate::upstream::{Endpoint, announce_body};
 
 /// HTTP/1.1 on raw hyper connections.
 ///
@@ -54,6 +55,10 @@ impl HyperClient {
         endpoint: &Arc<Endpoint>,
         mut request: Request<Body>,
     ) -> Result<Response<Body>, SendFailure> {
+        announce_body(&mut request);
+        if !self.options.keep_alive {
+            request.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         while let Some(mut sender) = self.pool.pop(endpoint.pool_key) {
             if sender.ready().await.is_err() {
                 continue;
