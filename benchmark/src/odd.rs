@@ -43,7 +43,8 @@ pub struct Outcome {
     pub statuses: Vec<u16>,
     /// Whether the connection was closed, or takes no further request.
     pub closed: bool,
-    /// What the upstream received, head and body as they came, host and port as `<upstream>`.
+    /// The whole requests that the upstream received, head and body as they came, host and port as
+    /// `<upstream>`.
     pub upstream: Vec<Vec<u8>>,
 }
 
@@ -162,7 +163,8 @@ pub async fn run(
     outcome.upstream = upstream
         .take()
         .iter()
-        .filter(|received| !is_end(received))
+        // How much of a request that breaks off gets through, is a matter of time.
+        .filter(|received| received.complete && !is_end(received))
         .map(|received| named(&[received.head.as_slice(), &received.raw_body].concat(), &here))
         .collect();
     Ok(outcome)

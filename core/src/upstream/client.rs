@@ -11,6 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::header::{COOKIE, HOST, HeaderValue};
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{Request, Response, Uri, Version};
@@ -111,10 +112,37 @@ pub fn request_head_for(
     target: PathAndQuery,
     preserve_host: bool,
 ) {
+    if head.version == Version::HTTP_2 {
+        from_http2(head, preserve_host);
+    }
     head.uri = Uri::from(target);
     head.version = Version::HTTP_11;
     strip_hop_by_hop(&mut head.headers);
-    if !preserve_host || !head.headers.contains_key(http::header::HOST) {
-        head.headers.insert(http::header::HOST, endpoint.host.clone());
+    if !preserve_host || !head.headers.contains_key(HOST) {
+        head.headers.insert(HOST, endpoint.host.clone());
+    }
+}
+
+/// What HTTP/2 says in another way: the host as authority, and cookies in several fields.
+///
+/// Source: RFC 9113, 8.2.3 (one `Cookie` line before it is passed on) and 8.3.1.
+fn from_http2(head: &mut Parts, preserve_host: bool) {
+    if preserve_host
+        && !head.headers.contains_key(HOST)
+        && let Some(authority) = head.uri.authority()
+        && let Ok(host) = HeaderValue::from_str(authority.as_str())
+    {
+        head.headers.insert(HOST, host);
+    }
+    let mut cookies = head.headers.get_all(COOKIE).iter();
+    if let (Some(first), Some(second)) = (cookies.next(), cookies.next()) {
+        let mut joined = [first.as_bytes(), second.as_bytes()].join(&b"; "[..]);
+        for cookie in cookies {
+            joined.extend_from_slice(b"; ");
+            joined.extend_from_slice(cookie.as_bytes());
+        }
+        if let Ok(joined) = HeaderValue::from_bytes(&joined) {
+            head.headers.insert(COOKIE, joined);
+        }
     }
 }

@@ -4,6 +4,7 @@ use longmen_benchmark::raw::{Then, header_values};
 
 use super::{Field, bytes_then, ok, only_target, upstream};
 use crate::standard::{objects, routed};
+use crate::support::LIMIT;
 
 const DIVIDE: &str = r#"{"loadBalance":"roundRobin","retry":0,"timeout":3000}"#;
 
@@ -98,7 +99,7 @@ async fn c21_two_framings_never_smuggle_a_request() {
         let answer = client.answer(false).await;
         assert!(matches!(answer.status(), 200 | 400), "{framing}: {}", answer.status());
         assert!(client.closed().await, "{framing}: the connection stays open");
-        assert!(origin.quiet(crate::support::LIMIT).await);
+        assert!(origin.quiet(LIMIT).await);
         for received in origin.take() {
             assert!(!received.line().contains("/admin"), "{framing}: smuggled");
             let names: Vec<String> =
@@ -148,11 +149,41 @@ async fn c22_nothing_behind_an_upgrade_request_goes_raw() {
             format!("{upgrade}{key}Sec-WebSocket-Version: 13\r\n"),
             &[200, 502],
         ),
-        ("no websocket route", "/h", upgrade.to_owned(), &[400, 404]),
+        ("no websocket route, no key", "/h", upgrade.to_owned(), &[400]),
     ] {
         let request = format!("GET {path} HTTP/1.1\r\nHost: h\r\n{headers}\r\n");
         let status = field.send(&request).await.status();
         assert!(expected.contains(&status), "{what}: {status}");
     }
+    field.stop().await;
+}
+
+/// HTTP/2 clients send cookies in several fields; an HTTP/1.1 upstream must get one line.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cookies_of_http2_are_one_line() {
+    let origin = upstream(|_| ok("")).await;
+    let field = Field::start(routed(&origin.address().to_string()), "").await;
+    let client = reqwest::Client::builder()
+        .no_proxy()
+        .http2_prior_knowledge()
+        .timeout(LIMIT)
+        .build()
+        .unwrap();
+    let answer = client
+        .get(format!("http://{}/h2", field.gateway.address))
+        .header("cookie", "a=1")
+        .header("cookie", "b=2; c=3")
+        .header("cookie", "d=4")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(answer.status(), 200);
+    let received = origin.take();
+    let cookies: Vec<String> = header_values(&received[0].head)
+        .into_iter()
+        .filter(|(name, _)| name == "cookie")
+        .map(|(_, value)| String::from_utf8_lossy(&value).into_owned())
+        .collect();
+    assert_eq!(cookies, ["a=1; b=2; c=3; d=4"]);
     field.stop().await;
 }

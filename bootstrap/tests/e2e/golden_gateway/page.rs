@@ -49,7 +49,8 @@ pub(crate) fn text(outcomes: &[Outcome]) -> String {
          `compat: shenyu`\nand compares the answer (status, headers, body, interim answers, whether the connection is closed) \
          and each request that reached an\nupstream (which one, request line, headers, body with its framing; in `keepalive-*` \
          also the connection). Both client strategies give\nthe same table. `spec-cases` is not recorded: cases of the \
-         specification that have no recording, written in the same form.\n\n\
+         specification that have no recording, written in the same form. Which upstream is chosen by chance, or by its address,\nis not \
+         compared: the addresses are others here.\n\n\
          | file | exchanges | checks | equal | different on purpose | not yet |\n|---|---|---|---|---|---|\n",
     );
     let mut all = Row::default();

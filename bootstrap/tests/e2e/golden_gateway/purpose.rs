@@ -65,7 +65,8 @@ pub(crate) fn verdicts() -> impl Iterator<Item = &'static Verdict> {
 
 /// The verdict on a difference, if there is one.
 pub(crate) fn verdict(case: &Case<'_>, difference: &Difference) -> Option<&'static Verdict> {
-    verdicts().find(|verdict| (verdict.fits)(case, difference))
+    let fits = |verdict: &&Verdict| (verdict.fits)(case, difference);
+    verdicts().filter(|verdict| verdict.everywhere).find(fits).or_else(|| verdicts().find(fits))
 }
 
 impl Case<'_> {

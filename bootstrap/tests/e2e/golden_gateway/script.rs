@@ -39,6 +39,7 @@ const BY_RECORD: &[(&str, &str, Answer)] = &[
             "HTTP/1.1 200 OK\r\nAccess-Control-Allow-Origin: *\r\nAccess-Control-Allow-Methods: GET\r\nContent-Length: 1\r\n\r\nx",
         ),
     ),
+    ("GE-04", "", Answer::Echo),
     ("GE-07", "204", Answer::Keep("HTTP/1.1 204 No Content\r\nX-A: 1\r\n\r\n")),
     ("GE-07", "304", Answer::Keep("HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n")),
     (
@@ -133,6 +134,7 @@ const BY_RECORD: &[(&str, &str, Answer)] = &[
 enum Answer {
     Keep(&'static str),
     Close(&'static str),
+    Echo,
     Silent,
     EchoConnection,
     BigHeader,
@@ -150,6 +152,7 @@ pub(crate) fn script(record: &str, exchange: &Exchange) -> Script {
     match exact(&exchange.note).or_else(|| exact("")) {
         Some(Answer::Keep(text)) => Script::Bytes(text.into(), Then::Keep),
         Some(Answer::Close(text)) => Script::Bytes(text.into(), Then::Close),
+        Some(Answer::Echo) => Script::Echo,
         Some(Answer::Silent) => Script::Silent,
         Some(Answer::EchoConnection) => Script::EchoConnection,
         Some(Answer::BigHeader) => Script::Bytes(

@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use super::compare::{Check, Comparison, Difference, Ours, compare};
+use super::compare::{Check, Choice, Comparison, Difference, Ours, compare};
 use super::record::{Exchange, Got, Seen};
 use super::stage::Stage;
 use crate::support::LIMIT;
@@ -198,7 +198,7 @@ fn handshake(line: &Value, headers: &HeaderMap) -> (Ours, Comparison) {
     };
     let answer = longmen_benchmark::raw::Answer { head: here.into_bytes(), ..Default::default() };
     let ours = Ours { answer, closed: None, upstream: Vec::new(), raw: None };
-    let found = compare(&recorded, &ours, None);
+    let found = compare(&recorded, &ours, None, Choice::Compared);
     (ours, found)
 }
 
@@ -231,7 +231,7 @@ fn head(stage: &Stage, line: &Value, head: &[u8], found: &mut Comparison) {
         upstream: vec![("U7".into(), request)],
         raw: None,
     };
-    let compared = compare(&recorded, &ours, None);
+    let compared = compare(&recorded, &ours, None, Choice::Compared);
     found.checks += compared.checks;
     found.differences.extend(compared.differences);
 }
