@@ -11,5 +11,6 @@ mod standard;
 mod stock_feed;
 mod support;
 mod tidy;
+mod unreadable;
 mod websocket;
 mod whole_path;

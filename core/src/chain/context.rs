@@ -14,6 +14,7 @@ use tokio::runtime::Handle as RuntimeHandle;
 
 use super::{Exchange, Target};
 use crate::body::Body;
+use crate::condition::check_path;
 use crate::error::{Fault, GatewayError, Reason};
 use crate::layer::Permit;
 use crate::model::MetaData;
@@ -193,10 +194,11 @@ impl RequestContext {
     ///
     /// An empty path becomes `/`. Bytes that may not stand in a target are percent-encoded; what is
     /// encoded already stays. Where the rewritten path has a query, the client's is added to it; the
-    /// reference makes one with two `?` of them.
+    /// reference makes one with two `?` of them. What a client's path must not be, a path made of it
+    /// must not be either: cutting `/api` off `/api../x` leaves a dot segment.
     ///
     /// # Errors
-    /// A rewritten path that is no request target even so.
+    /// A rewritten path that is refused, or no request target even so.
     pub fn upstream_target(&self) -> Result<PathAndQuery, GatewayError> {
         let path = match (&self.rewrite_uri, &self.real_url) {
             (Some(path), _) if !path.trim().is_empty() => path,
@@ -215,6 +217,13 @@ impl RequestContext {
             text.push('/');
         }
         push_encoded(&mut text, path);
+        let end = text.find('?').unwrap_or(text.len());
+        check_path(&text[..end]).map_err(|fault| {
+            GatewayError::bad_request(
+                Reason::BadPath,
+                format!("the rewritten path is refused: {fault}"),
+            )
+        })?;
         if let Some(query) = self.raw_query() {
             // A rewritten path may bring parameters of its own; the client's follow.
             text.push(if path.contains('?') { '&' } else { '?' });

@@ -11,7 +11,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{COOKIE, HOST, HeaderValue};
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{Request, Response, Uri, Version};
@@ -19,7 +18,7 @@ use hyper::upgrade::Upgraded;
 
 pub use hyper_client::HyperClient;
 
-use super::{Endpoint, strip_hop_by_hop};
+use super::{Endpoint, join_cookies};
 use crate::body::Body;
 use crate::error::GatewayError;
 
@@ -105,44 +104,20 @@ pub trait UpstreamClient: Debug + Send + Sync {
 }
 
 /// Turns a client's request head into the one for the upstream: origin form, `Host` of the
-/// endpoint (unless `preserve_host`), no hop-by-hop headers, HTTP/1.1.
+/// endpoint (unless `preserve_host`), HTTP/1.1, the cookies of an HTTP/2 request in one line.
+///
+/// Hop-by-hop headers are gone already: they were the client's, and plugins have set theirs since.
 pub fn request_head_for(
     head: &mut Parts,
     endpoint: &Endpoint,
     target: PathAndQuery,
     preserve_host: bool,
 ) {
-    if head.version == Version::HTTP_2 {
-        from_http2(head, preserve_host);
-    }
     head.uri = Uri::from(target);
-    head.version = Version::HTTP_11;
-    strip_hop_by_hop(&mut head.headers);
-    if !preserve_host || !head.headers.contains_key(HOST) {
-        head.headers.insert(HOST, endpoint.host.clone());
+    if std::mem::replace(&mut head.version, Version::HTTP_11) == Version::HTTP_2 {
+        join_cookies(&mut head.headers);
     }
-}
-
-/// What HTTP/2 says in another way: the host as authority, and cookies in several fields.
-///
-/// Source: RFC 9113, 8.2.3 (one `Cookie` line before it is passed on) and 8.3.1.
-fn from_http2(head: &mut Parts, preserve_host: bool) {
-    if preserve_host
-        && !head.headers.contains_key(HOST)
-        && let Some(authority) = head.uri.authority()
-        && let Ok(host) = HeaderValue::from_str(authority.as_str())
-    {
-        head.headers.insert(HOST, host);
-    }
-    let mut cookies = head.headers.get_all(COOKIE).iter();
-    if let (Some(first), Some(second)) = (cookies.next(), cookies.next()) {
-        let mut joined = [first.as_bytes(), second.as_bytes()].join(&b"; "[..]);
-        for cookie in cookies {
-            joined.extend_from_slice(b"; ");
-            joined.extend_from_slice(cookie.as_bytes());
-        }
-        if let Ok(joined) = HeaderValue::from_bytes(&joined) {
-            head.headers.insert(COOKIE, joined);
-        }
+    if !preserve_host || !head.headers.contains_key(http::header::HOST) {
+        head.headers.insert(http::header::HOST, endpoint.host.clone());
     }
 }
