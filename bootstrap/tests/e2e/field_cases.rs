@@ -2,6 +2,7 @@
 //! described: URL encoding, headers, framing, streaming, upgrades, failing upstreams, odd handles.
 
 mod bytes;
+mod choice;
 mod failing;
 mod streams;
 
