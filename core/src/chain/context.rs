@@ -197,8 +197,9 @@ impl RequestContext {
     /// one, each with the client's query untouched.
     ///
     /// An empty path becomes `/`. Bytes that may not stand in a target are percent-encoded; what is
-    /// encoded already stays. What a client's path must not be, a path made of it must not be either:
-    /// cutting `/api` off `/api../x` leaves a dot segment.
+    /// encoded already stays. Where the rewritten path has a query, the client's is added to it; the
+    /// reference makes one with two `?` of them. What a client's path must not be, a path made of it
+    /// must not be either: cutting `/api` off `/api../x` leaves a dot segment.
     ///
     /// # Errors
     /// A rewritten path that is refused, or no request target even so.
@@ -228,7 +229,8 @@ impl RequestContext {
             )
         })?;
         if let Some(query) = self.raw_query() {
-            text.push('?');
+            // A rewritten path may bring parameters of its own; the client's follow.
+            text.push(if path.contains('?') { '&' } else { '?' });
             text.push_str(query);
         }
         PathAndQuery::from_maybe_shared(Bytes::from(text)).map_err(|error| {
