@@ -1,13 +1,13 @@
 //! A gateway from its configuration to its end.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use longmen_core::chain::{Driver, DriverOptions, Registry};
+use longmen_core::chain::{Driver, DriverOptions, Registry, TunnelLimits, Tunnels};
 use longmen_core::error::ErrorStatus;
 use longmen_core::layer::{HeadLimits, InFlightLimit};
 use longmen_core::lifecycle::Lifecycle;
@@ -19,13 +19,17 @@ use tokio::runtime::{Builder, Runtime};
 use tracing::info;
 
 use crate::client;
-use crate::config::{ClientStrategy, Compat, GatewayConfig, OnMissing, UpstreamsMode, WorkerModel};
+use crate::config::{
+    ClientStrategy, Compat, GatewayConfig, OnMissing, RpcTypeHeader, UpstreamsMode,
+};
 use crate::connection::Settings;
+use crate::handover::Post;
 use crate::management::{self, Endpoints};
+use crate::sockets;
 use crate::stack::Parts;
+use crate::stop::Work;
 use crate::sync::{self, Applier, LinkOptions};
 use crate::worker::{ConnectionLimit, Worker};
-use crate::{config::RpcTypeHeader, listener};
 
 /// How often old snapshots are looked at.
 const RELEASE: Duration = Duration::from_secs(1);
@@ -46,6 +50,8 @@ pub enum StartError {
 pub struct GatewayBuilder {
     config: GatewayConfig,
     registry: Registry,
+    inherited: Vec<TcpListener>,
+    takeover: bool,
 }
 
 /// The way to a gateway.
@@ -56,7 +62,8 @@ impl Gateway {
     /// A gateway with all plugins of this build.
     #[must_use]
     pub fn builder(config: GatewayConfig) -> GatewayBuilder {
-        GatewayBuilder { config, registry: longmen_plugins::registry() }
+        let registry = longmen_plugins::registry();
+        GatewayBuilder { config, registry, inherited: Vec::new(), takeover: false }
     }
 }
 
@@ -71,8 +78,13 @@ pub struct RunningGateway {
     pub store: Arc<SnapshotStore>,
     /// Where the counters of upstream connections are.
     pub clients: ClientFactory,
-    lifecycle: Lifecycle,
+    work: Work,
+    /// Not ready any more.
     stopping: Arc<AtomicBool>,
+    /// Answers say that their connection ends.
+    closing: Arc<AtomicBool>,
+    /// A successor has taken over.
+    handed_over: Arc<AtomicBool>,
     /// Taken when it stops.
     control: Option<Runtime>,
     workers: Vec<JoinHandle<()>>,
@@ -88,46 +100,83 @@ impl GatewayBuilder {
         self
     }
 
+    /// Sockets that listen already, instead of opening any: one on the management port is the
+    /// management's, all others are public. Whoever gave them is taken to hold them too.
+    #[must_use]
+    pub fn inherited(mut self, listeners: Vec<TcpListener>) -> Self {
+        self.inherited = listeners;
+        self
+    }
+
+    /// Takes over from the gateway that serves the same address, where there is one: its sockets are
+    /// used, and it is stopped once this gateway is ready.
+    #[must_use]
+    pub fn takeover(mut self, takeover: bool) -> Self {
+        self.takeover = takeover;
+        self
+    }
+
     /// Opens the sockets, starts workers and sync, and returns at once: the gateway serves, and is
-    /// ready once it has its configuration.
+    /// ready once it has its configuration. One that takes over serves when it is ready.
     ///
     /// # Errors
-    /// An address that cannot be bound; threads that cannot be had.
+    /// An address that cannot be bound or taken over; threads that cannot be had.
     pub fn start(self) -> Result<RunningGateway, StartError> {
-        let Self { config, mut registry } = self;
+        let Self { config, mut registry, inherited, takeover } = self;
         // Asked by plugin: the file may spell a name in other ways.
         let plugins = config.plugins.clone();
         registry.switch_off(move |name| !plugins.is_enabled(name));
+        let opened = sockets::open(&config, inherited, takeover)?;
         let control = Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("control")
             .enable_all()
             .build()?;
-        let lifecycle = Lifecycle::new();
         let store = Arc::new(SnapshotStore::new());
-        let stopping = Arc::new(AtomicBool::new(false));
+        let [stopping, closing, handed_over] = [(); 3].map(|()| Arc::new(AtomicBool::new(false)));
         let publisher = Publisher::new(Arc::clone(&store), registry, publisher_options(&config));
         let applier = Applier::new(publisher);
         let prefixes = config.filters.health_paths.clone();
         let endpoints = Endpoints::new(Arc::clone(&store), prefixes, Arc::clone(&stopping));
         let clients = client::factory(&config.http_client, control.handle())?;
+        let work = Work {
+            lifecycle: Lifecycle::new(),
+            doors: opened.doors(),
+            in_flight: InFlightLimit::new(config.limits.max_in_flight),
+            tunnels: Tunnels::new(tunnel_limits(&config)),
+            connections: ConnectionLimit::new(config.limits.max_connections),
+        };
+        let spare = opened.spare()?;
+        let address = opened.address;
         let shared = SharedParts { store: &store, endpoints: &endpoints, clients: &clients };
-        let (address, workers) = start_workers(&config, shared, &stopping, &lifecycle)?;
+        let workers = start_workers(&config, opened.public, shared, &closing, &work)?;
         let management = control.block_on(management::serve(
-            SocketAddr::new(config.management.address, config.management.port),
+            opened.management,
+            work.doors.open.clone(),
             endpoints,
-            lifecycle.clone(),
+            work.lifecycle.clone(),
         ))?;
-        housekeeping(&applier, &control, &lifecycle);
-        sync::start(link_options(&config, address.port()), &applier, control.handle(), &lifecycle);
+        let post = Post {
+            address,
+            doors: work.doors.clone(),
+            lifecycle: work.lifecycle.clone(),
+            store: Arc::clone(&store),
+            handed_over: Arc::clone(&handed_over),
+        };
+        work.lifecycle.spawn(control.handle(), "handover", post.run(opened.predecessor, spare));
+        housekeeping(&applier, &control, &work.lifecycle);
+        let links = link_options(&config, address.port());
+        sync::start(links, &applier, control.handle(), &work.lifecycle);
         info!(%address, %management, workers = workers.len(), "serving");
         Ok(RunningGateway {
             address,
             management,
             store,
             clients,
-            lifecycle,
+            work,
             stopping,
+            closing,
+            handed_over,
             control: Some(control),
             workers,
             delay: config.shutdown.delay,
@@ -137,13 +186,14 @@ impl GatewayBuilder {
 }
 
 impl RunningGateway {
-    /// Waits for SIGINT or SIGTERM, then stops. Says whether all went well.
+    /// Waits for SIGINT or SIGTERM, or for a successor to take over, then stops. Says whether all
+    /// went well.
     ///
     /// # Errors
     /// Signal handlers cannot be installed.
     pub fn run_until_signal(self) -> io::Result<bool> {
         if let Some(control) = &self.control {
-            control.block_on(self.lifecycle.until_signal())?;
+            control.block_on(self.work.lifecycle.until_signal())?;
         }
         Ok(self.stop())
     }
@@ -155,13 +205,17 @@ impl RunningGateway {
     pub fn stop(mut self) -> bool {
         let Some(control) = self.control.take() else { return true };
         self.stopping.store(true, Ordering::Relaxed);
-        let hard = self.lifecycle.hard().clone();
+        let hard = self.work.lifecycle.hard().clone();
+        // With a successor there is somebody to connect to: nobody has to look.
+        let handed_over = self.handed_over.load(Ordering::Relaxed);
+        let delay = if handed_over { Duration::ZERO } else { self.delay };
         let well = control.block_on(async {
             tokio::select! {
-                () = tokio::time::sleep(self.delay) => {}
+                () = tokio::time::sleep(delay) => {}
                 () = hard.cancelled() => {}
             }
-            self.lifecycle.stop(self.grace).await
+            self.closing.store(true, Ordering::Relaxed);
+            self.work.end(self.grace).await
         });
         for worker in self.workers.drain(..) {
             let _ = worker.join();
@@ -175,8 +229,8 @@ impl RunningGateway {
 impl Drop for RunningGateway {
     fn drop(&mut self) {
         if let Some(control) = self.control.take() {
-            self.lifecycle.soft().cancel();
-            self.lifecycle.hard().cancel();
+            self.work.lifecycle.soft().cancel();
+            self.work.lifecycle.hard().cancel();
             control.shutdown_background();
         }
     }
@@ -227,6 +281,15 @@ fn wall_clock() -> i64 {
         .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
+fn tunnel_limits(config: &GatewayConfig) -> TunnelLimits {
+    TunnelLimits {
+        max_frame_bytes: config.websocket.max_frame_bytes,
+        idle: config.websocket.idle_timeout,
+        write_stall: config.timeouts.client_write_stall,
+        max_open: config.websocket.max_connections,
+    }
+}
+
 /// What all workers have in common.
 #[derive(Clone, Copy)]
 struct SharedParts<'a> {
@@ -237,25 +300,14 @@ struct SharedParts<'a> {
 
 fn start_workers(
     config: &GatewayConfig,
+    listeners: Vec<Vec<TcpListener>>,
     shared: SharedParts<'_>,
-    stopping: &Arc<AtomicBool>,
-    lifecycle: &Lifecycle,
-) -> Result<(SocketAddr, Vec<JoinHandle<()>>), StartError> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = if config.netty.worker_count == 0 { cores } else { config.netty.worker_count };
-    let (count, threads_each) = match config.netty.worker_model {
-        WorkerModel::PerCore => (threads, 1),
-        WorkerModel::Shared => (1, threads),
-    };
-    let wanted = SocketAddr::new(config.server.address, config.server.port);
-    let listeners = listener::open(wanted, count, &config.netty)?;
-    let address = match listeners.first() {
-        Some(listener) => listener.local_addr()?,
-        None => wanted,
-    };
-    let settings = Arc::new(Settings::new(config, Arc::clone(stopping)));
-    let connections = ConnectionLimit::new(config.limits.max_connections);
-    let in_flight = InFlightLimit::new(config.limits.max_in_flight);
+    closing: &Arc<AtomicBool>,
+    work: &Work,
+) -> Result<Vec<JoinHandle<()>>, StartError> {
+    let (_, threads_each) = sockets::workers(config);
+    let soft = work.lifecycle.soft().clone();
+    let settings = Arc::new(Settings::new(config, Arc::clone(closing), soft));
     let limits = HeadLimits {
         max_target: config.netty.max_initial_line_bytes,
         max_body: config.limits.request_max_bytes,
@@ -263,22 +315,25 @@ fn start_workers(
     let driver_options = DriverOptions {
         error_status: error_status(config),
         rpc_type_header: config.compat.rpc_type_header == RpcTypeHeader::Honour,
+        tunnels: work.tunnels.clone(),
         ..DriverOptions::default()
     };
     let mut workers = Vec::with_capacity(listeners.len());
-    for (number, listener) in listeners.into_iter().enumerate() {
+    for (number, listeners) in listeners.into_iter().enumerate() {
         let (store, endpoints, in_flight) =
-            (Arc::clone(shared.store), shared.endpoints.clone(), in_flight.clone());
+            (Arc::clone(shared.store), shared.endpoints.clone(), work.in_flight.clone());
         let (clients, driver_options) = (shared.clients.clone(), driver_options.clone());
         let strategy = config.http_client.strategy;
         let error_status = error_status(config);
         let worker = Worker {
             name: format!("worker-{number}"),
             threads: threads_each,
-            listener,
+            listeners,
             settings: Arc::clone(&settings),
-            connections: connections.clone(),
-            lifecycle: lifecycle.clone(),
+            connections: work.connections.clone(),
+            tunnels: work.tunnels.clone(),
+            doors: work.doors.clone(),
+            lifecycle: work.lifecycle.clone(),
             parts: Box::new(move |runtime| {
                 let client: Arc<dyn UpstreamClient> = match strategy {
                     ClientStrategy::Hyper => Arc::new(clients.hyper(runtime)),
@@ -296,7 +351,7 @@ fn start_workers(
         };
         workers.push(worker.start()?);
     }
-    Ok((address, workers))
+    Ok(workers)
 }
 
 /// What is done now and then beside serving.

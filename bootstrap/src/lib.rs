@@ -11,11 +11,15 @@ pub mod config;
 mod connection;
 pub mod detect;
 mod gateway;
+mod handover;
 mod listener;
 pub mod management;
+mod sockets;
 mod stack;
+mod stop;
 mod sync;
 mod worker;
 
 pub use client::SetupError;
 pub use gateway::{Gateway, GatewayBuilder, RunningGateway, StartError};
+pub use sockets::inherited_listeners;

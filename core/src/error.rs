@@ -7,6 +7,8 @@
 //! Which error type to use where: this one for whatever ends a request; small `thiserror` types for
 //! everything that happens at sync time, at start or in the store; `anyhow` in the binaries.
 
+mod grpc;
+
 use std::borrow::Cow;
 use std::fmt;
 
@@ -15,6 +17,8 @@ use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 
 use crate::body::Body;
+
+pub use grpc::is_grpc;
 
 /// Who caused the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

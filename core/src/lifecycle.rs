@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::{Instrument, error, info, info_span, warn};
+use tracing::{Instrument, debug, error, info, info_span, warn};
 
 /// The life of one gateway or admin. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -80,18 +80,29 @@ impl Lifecycle {
         &self.tasks
     }
 
+    /// Marks the life as failed and asks everything to stop.
+    pub fn fail(&self) {
+        self.failed.store(true, Ordering::Relaxed);
+        self.soft.cancel();
+    }
+
+    /// Asks everything to stop and waits at most `grace`. Says whether all came to its end.
+    pub async fn ended(&self, grace: Duration) -> bool {
+        self.soft.cancel();
+        self.tasks.close();
+        tokio::select! {
+            biased;
+            () = self.tasks.wait() => true,
+            () = self.hard.cancelled() => false,
+            () = tokio::time::sleep(grace) => false,
+        }
+    }
+
     /// Asks everything to stop and waits at most `grace`; then ends what is left. Says whether all
     /// went well.
     pub async fn stop(&self, grace: Duration) -> bool {
-        self.soft.cancel();
-        self.tasks.close();
-        let in_time = tokio::select! {
-            () = self.tasks.wait() => true,
-            () = tokio::time::sleep(grace) => false,
-            () = self.hard.cancelled() => false,
-        };
-        if !in_time {
-            warn!(left = self.tasks.len(), ?grace, "not everything came to its end in time");
+        if !self.ended(grace).await {
+            debug!(left = self.tasks.len(), ?grace, "not everything came to its end in time");
             self.hard.cancel();
             let _ = tokio::time::timeout(Duration::from_secs(1), self.tasks.wait()).await;
         }

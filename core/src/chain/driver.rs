@@ -17,7 +17,7 @@ pub use tunnel::{TunnelLimits, TunnelTotals, Tunnels};
 
 use super::{Hit, Inbound, RequestContext};
 use crate::body::Body;
-use crate::error::{ErrorStatus, Fault, GatewayError, Reason};
+use crate::error::{ErrorStatus, Fault, GatewayError, Reason, is_grpc};
 use crate::snapshot::SnapshotStore;
 use crate::upstream::UpstreamClient;
 
@@ -79,11 +79,12 @@ impl Driver {
     pub async fn serve(&self, request: Request<Inbound>) -> Response<Body> {
         let (head, inbound) = request.into_parts();
         let shared = &*self.0;
+        let grpc = is_grpc(&head.method, &head.headers);
         let mut cx = RequestContext::new(head, inbound, (shared.clock)(), shared.runtime.clone());
         let result = self.answer(&mut cx).await;
         let response = match result {
             Ok(response) => response,
-            Err(error) => self.refuse(&mut cx, &error),
+            Err(error) => self.refuse(&mut cx, &error, grpc),
         };
         let (head, body) = response.into_parts();
         cx.exchange.answered(head.status);
@@ -98,7 +99,7 @@ impl Driver {
     }
 
     /// Turns an error into an answer, and tells the log what the client is not told.
-    fn refuse(&self, cx: &mut RequestContext, error: &GatewayError) -> Response<Body> {
+    fn refuse(&self, cx: &mut RequestContext, error: &GatewayError, grpc: bool) -> Response<Body> {
         cx.exchange.because(error.reason());
         let path = cx.exchange.target().path();
         match error.fault() {
@@ -108,6 +109,9 @@ impl Driver {
             Fault::Client | Fault::Gateway | Fault::Upstream => {
                 debug!(reason = %error.reason(), path, "request not answered by its upstream: {error}");
             }
+        }
+        if grpc {
+            return error.to_grpc_response();
         }
         error.to_response(self.0.options.error_status)
     }
