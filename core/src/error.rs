@@ -100,6 +100,10 @@ pub enum Reason {
     UpstreamProtocol,
     /// The upstream refused to switch protocols.
     UpstreamUpgrade,
+    /// The gateway stops.
+    Stopping,
+    /// A websocket carried nothing for too long.
+    Idle,
 }
 
 impl Reason {
@@ -131,6 +135,8 @@ impl Reason {
             Self::UpstreamReset => "upstream_reset",
             Self::UpstreamProtocol => "upstream_protocol",
             Self::UpstreamUpgrade => "upstream_upgrade",
+            Self::Stopping => "stopping",
+            Self::Idle => "idle",
         }
     }
 }
