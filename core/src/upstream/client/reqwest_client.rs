@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use http::{Request, Response, StatusCode};
+use http::{HeaderValue, Request, Response, StatusCode};
 use tokio::runtime::Handle;
 
 use super::connect::{self, Alpn};
@@ -88,7 +88,10 @@ impl ReqwestClient {
         // The head once more, for an attempt that leaves by the raw client, or elsewhere.
         let again = copy_of_head(&request);
         let replay = request.body().replay();
-        let (head, body) = request.into_parts();
+        let (mut head, body) = request.into_parts();
+        if !self.shared.options.keep_alive {
+            head.headers.insert(http::header::CONNECTION, HeaderValue::from_static("close"));
+        }
         let mut outgoing = reqwest::Request::new(head.method, url);
         *outgoing.headers_mut() = head.headers;
         let slot = BodySlot::new(body);
