@@ -123,5 +123,6 @@ pub(super) static ALL: &[Verdict] = &[
                 && case.our_body_starts("{\"code\":413")
                 && case.exchange.got.body.starts_with(b"{\"name\"")
         },
-    ),
+    )
+    .once_in_force(),
 ];
