@@ -18,5 +18,6 @@ pub mod origin;
 pub mod process;
 pub mod raw;
 pub mod report;
+pub mod soak;
 pub mod stats;
 pub mod wrk;

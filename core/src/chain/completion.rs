@@ -149,6 +149,11 @@ impl Exchange {
         self.completion.head_elapsed = Some(self.started.elapsed());
     }
 
+    /// Records what a websocket has carried, in bytes.
+    pub(super) fn carried(&mut self, _from_client: u64, to_client: u64) {
+        self.completion.response_bytes = to_client;
+    }
+
     /// Ends the request with an outcome.
     pub fn end(mut self, outcome: Outcome) {
         self.finish(outcome);

@@ -12,6 +12,7 @@ use http::request::Parts;
 use http::uri::PathAndQuery;
 use tokio::runtime::Handle as RuntimeHandle;
 
+use super::driver::Switched;
 use super::{Exchange, Target};
 use crate::body::Body;
 use crate::condition::check_path;
@@ -97,6 +98,8 @@ pub struct RequestContext {
     pub target: Option<Target>,
     /// The part that lives to the end of the request.
     pub exchange: Exchange,
+    /// A websocket that is about to begin.
+    pub(super) switched: Option<Box<Switched>>,
     /// Whether the plugin that runs now has its hit as the last of the exchange.
     pub(super) keeps_in_hit: bool,
     runtime: RuntimeHandle,
@@ -121,6 +124,7 @@ impl RequestContext {
             rewrite_uri: None,
             target: None,
             exchange,
+            switched: None,
             keeps_in_hit: false,
             runtime,
             unix_ms,
