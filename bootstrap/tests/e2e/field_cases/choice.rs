@@ -52,7 +52,7 @@ async fn c13_no_attempt_sends_less_than_the_whole_body() {
     let echo = upstream(|request| ok(&request.body().len().to_string())).await;
     let both = format!("{},{}", closing.address(), echo.address());
     let handle =
-        r#"{"loadBalance":"roundRobin","retryStrategy":"failover","retry":2,"timeout":3000}"#;
+        r#"{"loadBalance":"roundRobin","retryStrategy":"failover","retry":2,"timeout":15000}"#;
     for strategy in STRATEGIES {
         let yaml = format!("  retryNonIdempotent: true\n{strategy}");
         let field = Field::start(routed_by(&both, handle), &yaml).await;
