@@ -206,6 +206,7 @@ fn link_options(config: &GatewayConfig, port: u16) -> LinkOptions {
         origin: websocket.allow_origin.clone(),
         token: config.sync.token.as_ref().map(|token| token.expose().to_owned()),
         connect_timeout: websocket.connect_timeout,
+        answer_timeout: websocket.answer_timeout,
         ping_interval: websocket.ping_interval,
         reconnect_interval: websocket.reconnect_interval,
         master_check_interval: websocket.master_check_interval,
