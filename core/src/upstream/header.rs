@@ -50,16 +50,19 @@ pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
-/// Says that the body comes in chunks where its length is not known and the method hides that it
-/// has one: the HTTP/1 client would send GET, HEAD and CONNECT without their body.
-pub fn announce_body<B: http_body::Body>(request: &mut http::Request<B>) {
+/// Whether a request has a body of unknown length that its method hides: the HTTP/1 client would
+/// send GET and HEAD without it.
+pub fn hides_body<B: http_body::Body>(request: &http::Request<B>) -> bool {
     let method = request.method();
-    let hides = *method == http::Method::GET || *method == http::Method::HEAD;
-    if hides
+    (*method == http::Method::GET || *method == http::Method::HEAD)
         && !request.body().is_end_stream()
         && request.body().size_hint().exact().is_none()
-        && !request.headers().contains_key(http::header::CONTENT_LENGTH)
-    {
+        && !request.headers().contains_key(CONTENT_LENGTH)
+}
+
+/// Says of a hidden body that it comes in chunks. Not for HTTP/2, which has no such header.
+pub fn announce_body<B: http_body::Body>(request: &mut http::Request<B>) {
+    if hides_body(request) {
         request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
     }
 }
