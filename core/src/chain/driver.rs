@@ -12,8 +12,8 @@ use http::{Request, Response, StatusCode};
 use tokio::runtime::Handle;
 use tracing::{debug, warn};
 
-use super::{Hit, Inbound, RequestContext};
-use crate::body::Body;
+use super::{Hit, Inbound, RequestContext, forwarding};
+use crate::body::{Body, drain};
 use crate::error::{ErrorStatus, Fault, GatewayError, Reason};
 use crate::snapshot::SnapshotStore;
 use crate::upstream::UpstreamClient;
@@ -87,6 +87,8 @@ impl Driver {
     /// Turns an error into an answer, and tells the log what the client is not told.
     fn refuse(&self, cx: &mut RequestContext, error: &GatewayError) -> Response<Body> {
         cx.exchange.because(error.reason());
+        // A client that still sends is to get its answer all the same.
+        drain(std::mem::take(&mut cx.body));
         let path = cx.exchange.target().path();
         match error.fault() {
             Fault::Gateway if error.reason() == Reason::PluginFailed => {
@@ -108,7 +110,11 @@ impl Driver {
         };
         let response = match early {
             Some(response) => response,
-            None => self.proxy(cx).await?,
+            None => {
+                let result = self.proxy(cx).await;
+                // Whatever came of the call: it was made with a body cut off past its limit.
+                cx.over_limit().map_or(result, Err)?
+            }
         };
         response::run(cx, response).await
     }
@@ -118,9 +124,11 @@ impl Driver {
         if cx.target.is_none() {
             return Err(no_target(cx));
         }
+        cx.meter_body();
         if let Some(response) = body::request(cx).await? {
             return Ok(response);
         }
+        forwarding::apply(cx);
         around::run(cx, &self.0.client).await
     }
 }

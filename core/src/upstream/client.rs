@@ -21,6 +21,7 @@ pub use hyper_client::HyperClient;
 use super::{Endpoint, strip_hop_by_hop};
 use crate::body::Body;
 use crate::error::GatewayError;
+use crate::telemetry::metrics::PoolFigures;
 
 /// What the reference says when an upstream took too long.
 pub(crate) const SHENYU_TIMEOUT: &str =
@@ -101,6 +102,11 @@ pub trait UpstreamClient: Debug + Send + Sync {
 
     /// Closes connections unused for longer than allowed. Called by the worker now and then.
     fn sweep(&self);
+
+    /// What its connections are doing, for the metrics. Called at a scrape, from another thread.
+    fn pool_figures(&self) -> PoolFigures {
+        PoolFigures::default()
+    }
 }
 
 /// Turns a client's request head into the one for the upstream: origin form, `Host` of the
