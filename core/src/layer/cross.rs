@@ -132,26 +132,29 @@ impl<F: Future<Output = Result<Response<Body>, GatewayError>>> Future for CrossF
         // A page may read refusals too.
         let mut response = answer.unwrap_or_else(|error| error.into_response(*this.mode));
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-            put_in_front(rules.headers(origin), response.headers_mut());
+            put_in_front(&rules, origin, response.headers_mut());
         }
         Poll::Ready(Ok(response))
     }
 }
 
 /// Puts headers before those of the answer; of names that both have, the answer's stay.
-fn put_in_front(mut front: HeaderMap, headers: &mut HeaderMap) {
-    for name in headers.keys() {
-        front.remove(name);
+fn put_in_front(rules: &CrossRules, origin: HeaderValue, headers: &mut HeaderMap) {
+    let mut all = HeaderMap::with_capacity(headers.len() + 8);
+    for (name, value) in rules.headers(origin) {
+        if let Some(name) = name.filter(|name| !headers.contains_key(name)) {
+            all.insert(name, value);
+        }
     }
     let mut last = None;
     for (name, value) in std::mem::take(headers) {
         // A repeated name comes without its name.
         last = name.or(last);
         if let Some(name) = &last {
-            front.append(name.clone(), value);
+            all.append(name.clone(), value);
         }
     }
-    *headers = front;
+    *headers = all;
 }
 
 #[cfg(test)]

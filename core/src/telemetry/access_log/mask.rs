@@ -110,7 +110,6 @@ mod tests {
             ("/a?user[pwd]=x", "/a?user[pwd]=***"),
             ("/a?code=x&zipcode=1", "/a?code=***&zipcode=1"),
             ("/a?secret", "/a?secret"),
-            ("/a?q=\"x\"", "/a?q=%22x%22"),
         ] {
             assert_eq!(masked(target), logged, "{target}");
         }

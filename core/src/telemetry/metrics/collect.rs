@@ -5,7 +5,9 @@ use std::fmt::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeCounterValue, EncodeGaugeValue, NoLabelSet,
+};
 use prometheus_client::metrics::MetricType;
 
 use super::histogram::Sum;
@@ -15,28 +17,27 @@ use super::{Metrics, PoolFigures, lock};
 
 type Labels<'a, const N: usize> = [(&'static str, &'a str); N];
 
+/// A number of a counter or a gauge.
+trait Value: EncodeCounterValue + EncodeGaugeValue {}
+impl Value for u64 {}
+impl Value for f64 {}
+
 /// Writes metrics with their descriptions.
 struct Page<'a> {
     encoder: DescriptorEncoder<'a>,
 }
 
 impl Page<'_> {
-    fn single(
-        &mut self,
-        name: &str,
-        help: &str,
-        kind: MetricType,
-        value: f64,
-    ) -> Result<(), Error> {
+    fn single(&mut self, name: &str, help: &str, kind: MetricType, value: impl Value) -> Result<(), Error> {
         self.family(name, help, kind, [([], value)].into_iter())
     }
 
-    fn family<'l, const N: usize>(
+    fn family<'l, const N: usize, V: Value>(
         &mut self,
         name: &str,
         help: &str,
         kind: MetricType,
-        values: impl Iterator<Item = (Labels<'l, N>, f64)>,
+        values: impl Iterator<Item = (Labels<'l, N>, V)>,
     ) -> Result<(), Error> {
         let counter = matches!(kind, MetricType::Counter);
         let mut metric = self.encoder.encode_descriptor(name, help, None, kind)?;
@@ -109,13 +110,13 @@ impl Metrics {
             "longmen_http_requests",
             "Requests that are over, by class of their status; none: the client left before the answer",
             MetricType::Counter,
-            CLASSES.iter().zip(classes).map(|(class, count)| ([("status_class", *class)], count as f64)),
+            CLASSES.iter().zip(classes).map(|(class, count)| ([("status_class", *class)], count)),
         )?;
         page.family(
             "longmen_http_requests_failed",
             "Requests that did not get the whole answer of their upstream, by reason",
             MetricType::Counter,
-            reasons.iter().map(|(reason, count)| ([("reason", *reason)], *count as f64)),
+            reasons.iter().map(|(reason, count)| ([("reason", *reason)], *count)),
         )?;
         page.histograms(
             "longmen_http_request_duration_seconds",
@@ -129,19 +130,19 @@ impl Metrics {
             "longmen_http_requests_in_flight",
             "Requests under way in the plugin chain, to the end of their answers",
             MetricType::Gauge,
-            under_way as f64,
+            under_way,
         )?;
         page.single(
             "longmen_http_received_bytes",
             "Bytes of request bodies",
             MetricType::Counter,
-            sum(|worker| &worker.received_bytes) as f64,
+            sum(|worker| &worker.received_bytes),
         )?;
         page.single(
             "longmen_http_sent_bytes",
             "Bytes of response bodies",
             MetricType::Counter,
-            sum(|worker| &worker.sent_bytes) as f64,
+            sum(|worker| &worker.sent_bytes),
         )
     }
 
@@ -168,7 +169,7 @@ impl Metrics {
                 seen.map(|(class, count)| {
                     (
                         [("selector", key.0), ("upstream", key.1), ("status_class", *class)],
-                        count as f64,
+                        count,
                     )
                 })
             }),
@@ -177,7 +178,7 @@ impl Metrics {
             "longmen_upstream_failures",
             "Attempts that brought no response head",
             MetricType::Counter,
-            totals.iter().map(|(key, total)| (labels(*key), total.classes[0] as f64)),
+            totals.iter().map(|(key, total)| (labels(*key), total.classes[0])),
         )?;
         page.histograms(
             "longmen_upstream_response_seconds",
@@ -206,25 +207,25 @@ impl Metrics {
             MetricType::Gauge,
             [("idle", all.idle), ("in_use", all.in_use)]
                 .into_iter()
-                .map(|(state, count)| ([("state", state)], count as f64)),
+                .map(|(state, count)| ([("state", state)], count)),
         )?;
         page.single(
             "longmen_upstream_requests_waiting",
             "Requests that wait for a connection to their upstream",
             MetricType::Gauge,
-            all.waiting as f64,
+            all.waiting,
         )?;
         page.single(
             "longmen_upstream_connections_opened",
             "Connections opened to upstreams",
             MetricType::Counter,
-            all.opened as f64,
+            all.opened,
         )?;
         page.single(
             "longmen_upstream_connections_reused",
             "Requests sent on a connection that was open already",
             MetricType::Counter,
-            all.reused as f64,
+            all.reused,
         )
     }
 }

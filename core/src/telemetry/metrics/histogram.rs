@@ -60,8 +60,8 @@ impl Sum {
 
     /// The sum in seconds, the count, and the counts by upper bound as the library wants them.
     pub(super) fn parts(&self) -> (f64, u64, Vec<(f64, u64)>) {
-        let bounds = self.bounds.iter().copied().chain([f64::MAX]);
-        let buckets: Vec<(f64, u64)> = bounds.zip(self.counts.iter().copied()).collect();
+        // What is above the last bound is in the count alone.
+        let buckets = self.bounds.iter().copied().zip(self.counts.iter().copied()).collect();
         (self.sum_us as f64 / 1e6, self.counts.iter().sum(), buckets)
     }
 }

@@ -68,7 +68,7 @@ fn upstreams_come_with_their_first_attempt_and_go_with_their_endpoint() {
     has(&text, &format!("longmen_upstream_attempts_total{{{labels},status_class=\"2xx\"}} 1"));
     has(&text, &format!("longmen_upstream_attempts_total{{{labels},status_class=\"none\"}} 1"));
     has(&text, &format!("longmen_upstream_failures_total{{{labels}}} 1"));
-    has(&text, &format!("longmen_upstream_response_seconds_bucket{{le=\"0.005\",{labels}}} 2"));
+    has(&text, &format!("longmen_upstream_response_seconds_bucket{{{labels},le=\"0.005\"}} 2"));
     assert!(!text.contains("10.0.0.2"), "no series without an attempt");
     drop((a, idle));
     assert!(!metrics.scrape().contains("10.0.0.1"), "removed with the upstream");
