@@ -18,5 +18,6 @@ pub use client::{
     ClientOptions, HyperClient, SendFailure, SendFuture, Tunnel, UpstreamClient, request_head_for,
 };
 pub use endpoint::{Endpoint, EndpointRegistry, InFlight};
+pub(crate) use header::join_cookies;
 pub use header::{is_event_stream, strip_hop_by_hop};
 pub use set::{Member, UpstreamSet};

@@ -16,6 +16,7 @@ use tokio::runtime::Handle as RuntimeHandle;
 
 use super::{Connection, Exchange, Observed, Target, client_address, query};
 use crate::body::{Body, BodyLimit, Meter};
+use crate::condition::check_path;
 use crate::error::{Fault, GatewayError, Reason};
 use crate::layer::Permit;
 use crate::model::MetaData;
@@ -287,17 +288,17 @@ impl RequestContext {
     /// one, each with the client's query untouched.
     ///
     /// An empty path becomes `/`. Bytes that may not stand in a target are percent-encoded; what is
-    /// encoded already stays.
+    /// encoded already stays. What a client's path must not be, a path made of it must not be either:
+    /// cutting `/api` off `/api../x` leaves a dot segment.
     ///
     /// # Errors
-    /// A rewritten path that is no request target even so.
+    /// A rewritten path that is refused, or no request target even so.
     pub fn upstream_target(&self) -> Result<PathAndQuery, GatewayError> {
-        if self.connection.edge.normalize_query {
-            return self.normalized_target();
-        }
+        let anew = self.connection.edge.normalize_query;
         let path = match (&self.rewrite_uri, &self.real_url) {
             (Some(path), _) if !path.trim().is_empty() => path,
             (_, Some(path)) => path,
+            _ if anew => return target(query::normalized(self.raw_path(), self.raw_query())),
             _ => {
                 return Ok(self
                     .head
@@ -312,26 +313,21 @@ impl RequestContext {
             text.push('/');
         }
         push_encoded(&mut text, path);
+        let end = text.find('?').unwrap_or(text.len());
+        check_path(&text[..end]).map_err(|fault| {
+            GatewayError::bad_request(
+                Reason::BadPath,
+                format!("the rewritten path is refused: {fault}"),
+            )
+        })?;
+        if anew {
+            return target(query::normalized(&text, self.raw_query()));
+        }
         if let Some(query) = self.raw_query() {
             text.push('?');
             text.push_str(query);
         }
         target(text)
-    }
-
-    /// The same with path and query in ShenYu's form.
-    fn normalized_target(&self) -> Result<PathAndQuery, GatewayError> {
-        let path = match (&self.rewrite_uri, &self.real_url) {
-            (Some(path), _) if !path.trim().is_empty() => path,
-            (_, Some(path)) => path,
-            _ => return target(query::normalized(self.raw_path(), self.raw_query())),
-        };
-        let mut text = String::with_capacity(path.len() + 16);
-        if !path.starts_with('/') {
-            text.push('/');
-        }
-        push_encoded(&mut text, path);
-        target(query::normalized(&text, self.raw_query()))
     }
 }
 
