@@ -3,25 +3,27 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use longmen_core::chain::{Driver, DriverOptions, Registry};
-use longmen_core::error::ErrorStatus;
-use longmen_core::layer::{HeadLimits, InFlightLimit};
+use longmen_core::layer::InFlightLimit;
 use longmen_core::lifecycle::Lifecycle;
 use longmen_core::snapshot::{
     MissingPlugin, Publisher, PublisherOptions, SnapshotStore, UpstreamMode,
 };
+use longmen_core::telemetry::access_log::AccessLog;
+use longmen_core::telemetry::metrics::Metrics;
 use longmen_core::upstream::{ClientOptions, HyperClient, UpstreamClient};
 use tokio::runtime::{Builder, Runtime};
 use tracing::info;
 
-use crate::config::{Compat, GatewayConfig, OnMissing, PoolType, UpstreamsMode, WorkerModel};
+use crate::config::{GatewayConfig, OnMissing, PoolType, UpstreamsMode, WorkerModel};
 use crate::connection::Settings;
+use crate::edge::{self, Watchers};
 use crate::management::{self, Endpoints};
-use crate::stack::Parts;
+use crate::stack::{Filters, Parts};
 use crate::sync::{self, Applier, LinkOptions};
 use crate::worker::{ConnectionLimit, Worker};
 use crate::{config::RpcTypeHeader, listener};
@@ -70,6 +72,8 @@ pub struct RunningGateway {
     /// Taken when it stops.
     control: Option<Runtime>,
     workers: Vec<JoinHandle<()>>,
+    /// Closed when the workers have ended.
+    access_log: Option<AccessLog>,
     delay: Duration,
     grace: Duration,
 }
@@ -100,18 +104,34 @@ impl GatewayBuilder {
         let lifecycle = Lifecycle::new();
         let store = Arc::new(SnapshotStore::new());
         let stopping = Arc::new(AtomicBool::new(false));
+        let watchers = Watchers::start(&config)?;
+        let filters = edge::filters(&config)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.to_string()))?;
         let publisher = Publisher::new(Arc::clone(&store), registry, publisher_options(&config));
-        let applier = Applier::new(publisher);
+        let applier = Applier::new(publisher, watchers.metrics.clone());
         let prefixes = config.filters.health_paths.clone();
-        let endpoints = Endpoints::new(Arc::clone(&store), prefixes, Arc::clone(&stopping));
-        let (address, workers) = start_workers(&config, &store, &endpoints, &stopping, &lifecycle)?;
+        let endpoints = Endpoints::new(
+            Arc::clone(&store),
+            prefixes,
+            Arc::clone(&stopping),
+            watchers.metrics.clone(),
+            config.management.on_public_port,
+        );
+        let start =
+            Start { config: &config, store: &store, endpoints: &endpoints, watchers: &watchers };
+        let (address, workers) = start_workers(&start, filters, &stopping, &lifecycle)?;
         let management = control.block_on(management::serve(
             SocketAddr::new(config.management.address, config.management.port),
             endpoints,
             lifecycle.clone(),
         ))?;
         housekeeping(&applier, &control, &lifecycle);
-        sync::start(link_options(&config, address.port()), &applier, control.handle(), &lifecycle);
+        let sessions = Arc::new(AtomicUsize::new(0));
+        if let Some(metrics) = &watchers.metrics {
+            figures(metrics, &store, &applier, &sessions);
+        }
+        let links = link_options(&config, address.port(), sessions);
+        sync::start(links, &applier, control.handle(), &lifecycle);
         info!(%address, %management, workers = workers.len(), "serving");
         Ok(RunningGateway {
             address,
@@ -121,6 +141,7 @@ impl GatewayBuilder {
             stopping,
             control: Some(control),
             workers,
+            access_log: watchers.access_log,
             delay: config.shutdown.delay,
             grace: config.shutdown.grace,
         })
@@ -157,6 +178,9 @@ impl RunningGateway {
         for worker in self.workers.drain(..) {
             let _ = worker.join();
         }
+        if let Some(log) = self.access_log.take() {
+            log.close();
+        }
         control.shutdown_timeout(Duration::from_millis(100));
         info!("stopped");
         well
@@ -188,7 +212,7 @@ fn publisher_options(config: &GatewayConfig) -> PublisherOptions {
     }
 }
 
-fn link_options(config: &GatewayConfig, port: u16) -> LinkOptions {
+fn link_options(config: &GatewayConfig, port: u16, sessions: Arc<AtomicUsize>) -> LinkOptions {
     let websocket = &config.sync.websocket;
     LinkOptions {
         urls: websocket.urls.clone(),
@@ -201,13 +225,7 @@ fn link_options(config: &GatewayConfig, port: u16) -> LinkOptions {
         reconnect_interval: websocket.reconnect_interval,
         master_check_interval: websocket.master_check_interval,
         max_message_bytes: websocket.max_message_bytes,
-    }
-}
-
-fn error_status(config: &GatewayConfig) -> ErrorStatus {
-    match config.compat.error_status {
-        Compat::Shenyu => ErrorStatus::Shenyu,
-        Compat::Standard => ErrorStatus::Standard,
+        sessions,
     }
 }
 
@@ -227,15 +245,22 @@ fn wall_clock() -> i64 {
         .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
+/// What workers are started from.
+struct Start<'a> {
+    config: &'a GatewayConfig,
+    store: &'a Arc<SnapshotStore>,
+    endpoints: &'a Endpoints,
+    watchers: &'a Watchers,
+}
+
 fn start_workers(
-    config: &GatewayConfig,
-    store: &Arc<SnapshotStore>,
-    endpoints: &Endpoints,
+    start: &Start<'_>,
+    filters: Filters,
     stopping: &Arc<AtomicBool>,
     lifecycle: &Lifecycle,
 ) -> Result<(SocketAddr, Vec<JoinHandle<()>>), StartError> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = if config.netty.worker_count == 0 { cores } else { config.netty.worker_count };
+    let Start { config, store, endpoints, watchers } = start;
+    let threads = config.netty.workers();
     let (count, threads_each) = match config.netty.worker_model {
         WorkerModel::PerCore => (threads, 1),
         WorkerModel::Shared => (1, threads),
@@ -248,32 +273,45 @@ fn start_workers(
     };
     let settings = Arc::new(Settings::new(config, Arc::clone(stopping)));
     let connections = ConnectionLimit::new(config.limits.max_connections);
+    if let Some(metrics) = &watchers.metrics {
+        let (open, refused) = (connections.clone(), connections.clone());
+        metrics.gauge("longmen_connections_open", "Client connections that are open", move || {
+            open.open() as f64
+        });
+        metrics.counter(
+            "longmen_connections_refused",
+            "Client connections closed at once because so many were open",
+            move || refused.refused() as f64,
+        );
+    }
     let in_flight = InFlightLimit::new(config.limits.max_in_flight);
-    let limits = HeadLimits {
-        max_target: config.netty.max_initial_line_bytes,
-        max_body: config.limits.request_max_bytes,
-    };
+    let limits = edge::head_limits(config);
     let driver_options = DriverOptions {
-        error_status: error_status(config),
+        error_status: edge::error_status(config),
         rpc_type_header: config.compat.rpc_type_header == RpcTypeHeader::Honour,
         ..DriverOptions::default()
     };
     let mut workers = Vec::with_capacity(listeners.len());
     for (number, listener) in listeners.into_iter().enumerate() {
         let (store, endpoints, in_flight) =
-            (Arc::clone(store), endpoints.clone(), in_flight.clone());
+            (Arc::clone(store), (*endpoints).clone(), in_flight.clone());
         let (client, driver_options) = (client_options(config), driver_options.clone());
-        let error_status = error_status(config);
+        let error_status = edge::error_status(config);
+        let (filters, metrics) = (filters.clone(), watchers.metrics.clone());
         let worker = Worker {
             name: format!("worker-{number}"),
             threads: threads_each,
             listener,
             settings: Arc::clone(&settings),
+            edge: Arc::new(watchers.edge(config)),
             connections: connections.clone(),
             lifecycle: lifecycle.clone(),
             parts: Box::new(move |runtime| {
                 let client: Arc<dyn UpstreamClient> =
                     Arc::new(HyperClient::new(client, runtime.clone()));
+                if let Some(metrics) = metrics {
+                    metrics.client(&client);
+                }
                 let driver = Driver::new(
                     store,
                     Arc::clone(&client),
@@ -281,12 +319,47 @@ fn start_workers(
                     runtime.clone(),
                     wall_clock,
                 );
-                (Parts { error_status, endpoints, in_flight, limits, driver }, client)
+                (Parts { error_status, endpoints, in_flight, limits, filters, driver }, client)
             }),
         };
         workers.push(worker.start()?);
     }
     Ok((address, workers))
+}
+
+/// What the control side tells at a scrape.
+fn figures(
+    metrics: &Metrics,
+    store: &Arc<SnapshotStore>,
+    applier: &Applier,
+    sessions: &Arc<AtomicUsize>,
+) {
+    let (version, ready) = (Arc::clone(store), Arc::clone(store));
+    let (faults, retired) = (applier.clone(), applier.clone());
+    let sessions = Arc::clone(sessions);
+    metrics.gauge("longmen_sync_connected", "Open sessions with admins", move || {
+        sessions.load(Ordering::Relaxed) as f64
+    });
+    metrics.gauge(
+        "longmen_sync_ready",
+        "Whether a full set of configuration is in force",
+        move || f64::from(u8::from(ready.load().ready)),
+    );
+    metrics.gauge(
+        "longmen_sync_version",
+        "Version of the configuration in force; 0 from a stock admin",
+        move || version.load().position.version as f64,
+    );
+    metrics.gauge(
+        "longmen_snapshot_faults",
+        "Objects that are not in force as configured",
+        move || faults.faults() as f64,
+    );
+    metrics.gauge(
+        "longmen_snapshots_retired",
+        "Old snapshots that somebody still holds",
+        move || retired.retired() as f64,
+    );
 }
 
 /// What is done now and then beside serving.

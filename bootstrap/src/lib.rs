@@ -9,6 +9,7 @@
 pub mod config;
 mod connection;
 pub mod detect;
+mod edge;
 mod gateway;
 mod listener;
 pub mod management;

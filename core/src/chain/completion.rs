@@ -239,7 +239,10 @@ impl Exchange {
         let completion = &mut self.completion;
         completion.outcome = outcome;
         completion.elapsed = self.started.elapsed();
-        completion.request_bytes = self.meter.as_ref().map_or(0, |meter| meter.bytes());
+        if let Some(meter) = &self.meter {
+            completion.request_bytes = meter.bytes();
+        }
+        completion.websocket = completion.status == Some(StatusCode::SWITCHING_PROTOCOLS);
         if completion.status.is_none() && std::thread::panicking() {
             // What the panic guard is about to answer.
             completion.outcome = Outcome::Finished;

@@ -180,7 +180,8 @@ impl Metrics {
             return Some(Arc::clone(&upstreams.other));
         }
         let name = endpoint.address.to_string();
-        let series = Arc::new(UpstreamSeries::new(&endpoint.selector, &name, self.0.expected));
+        let series =
+            Arc::new(UpstreamSeries::new(&endpoint.series.selector, &name, self.0.expected));
         upstreams.known.push((Arc::downgrade(endpoint), Arc::clone(&series)));
         Some(series)
     }

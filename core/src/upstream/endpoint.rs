@@ -23,8 +23,6 @@ pub struct Endpoint {
     pub host: HeaderValue,
     /// Identifies the connections it may share: equal for equal (scheme, host:port).
     pub pool_key: u64,
-    /// The selector it belongs to.
-    pub selector: Box<str>,
     /// Its metrics, from the first attempt on.
     pub series: SeriesSlot,
     in_flight: AtomicU32,
@@ -119,8 +117,7 @@ impl EndpointRegistry {
             url: upstream.url.trim().into(),
             host,
             pool_key,
-            selector: selector_id.into(),
-            series: SeriesSlot::new(),
+            series: SeriesSlot::new(selector_id),
             in_flight: AtomicU32::new(0),
             latency_us: AtomicU64::new(0),
         });

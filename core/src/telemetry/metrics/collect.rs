@@ -28,7 +28,13 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    fn single(&mut self, name: &str, help: &str, kind: MetricType, value: impl Value) -> Result<(), Error> {
+    fn single(
+        &mut self,
+        name: &str,
+        help: &str,
+        kind: MetricType,
+        value: impl Value,
+    ) -> Result<(), Error> {
         self.family(name, help, kind, [([], value)].into_iter())
     }
 
@@ -167,10 +173,7 @@ impl Metrics {
             totals.iter().flat_map(|(key, total)| {
                 let seen = CLASSES.iter().zip(total.classes).filter(|(_, count)| *count > 0);
                 seen.map(|(class, count)| {
-                    (
-                        [("selector", key.0), ("upstream", key.1), ("status_class", *class)],
-                        count,
-                    )
+                    ([("selector", key.0), ("upstream", key.1), ("status_class", *class)], count)
                 })
             }),
         )?;

@@ -15,7 +15,19 @@ pub(super) const UPSTREAM_BOUNDS: &[f64] = &[0.001, 0.005, 0.01, 0.025, 0.05, 0.
 pub(super) const SERIES_EACH: usize = CLASSES.len() + 1 + UPSTREAM_BOUNDS.len() + 3;
 
 /// Where an endpoint keeps its series once it has one.
-pub type SeriesSlot = OnceLock<Arc<UpstreamSeries>>;
+#[derive(Debug)]
+pub struct SeriesSlot {
+    pub(super) selector: Box<str>,
+    pub(super) series: OnceLock<Arc<UpstreamSeries>>,
+}
+
+impl SeriesSlot {
+    /// A slot for an endpoint of this selector.
+    #[must_use]
+    pub fn new(selector_id: &str) -> Self {
+        Self { selector: selector_id.into(), series: OnceLock::new() }
+    }
+}
 
 /// The counters of one upstream, a part for each worker.
 #[derive(Debug)]

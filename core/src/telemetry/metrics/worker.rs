@@ -86,10 +86,10 @@ impl WorkerMetrics {
         elapsed: Duration,
         status: Option<StatusCode>,
     ) {
-        let series = match endpoint.series.get() {
+        let series = match endpoint.series.series.get() {
             Some(series) => series,
             None => match self.metrics.series(endpoint) {
-                Some(series) => endpoint.series.get_or_init(|| series),
+                Some(series) => endpoint.series.series.get_or_init(|| series),
                 None => return,
             },
         };
