@@ -102,17 +102,32 @@ fn parse(text: &str) -> Raw {
         }
         held.push_str(value.trim());
     }
-    Raw { status, headers, body: body.to_owned() }
+    let chunked = headers.get("transfer-encoding").is_some_and(|coding| coding == "chunked");
+    let body = if chunked { joined(body) } else { body.to_owned() };
+    Raw { status, headers, body }
+}
+
+/// The bytes of a chunked body, up to where it ends or breaks off.
+fn joined(mut chunked: &str) -> String {
+    let mut body = String::new();
+    while let Some((size, rest)) = chunked.split_once("\r\n") {
+        let size = usize::from_str_radix(size.trim(), 16).unwrap_or(0);
+        if size == 0 {
+            break;
+        }
+        body.push_str(&rest[..size.min(rest.len())]);
+        chunked = rest.get(size + 2..).unwrap_or_default();
+    }
+    body
 }
 
 impl Raw {
-    /// What the echo of the upstream says about a header that reached it.
+    /// What the echo of the upstream says about a header that reached it; of repeated ones all values.
     pub(crate) fn echoed(&self, name: &str) -> Option<String> {
         let echo: serde_json::Value = serde_json::from_str(&self.body).unwrap();
-        match &echo["headers"][name] {
-            serde_json::Value::Null => None,
-            serde_json::Value::String(value) => Some(value.clone()),
-            other => Some(other.to_string()),
-        }
+        let lines = echo["headers"].as_array().unwrap().iter();
+        let values: Vec<&str> =
+            lines.filter(|line| line[0] == name).map(|line| line[1].as_str().unwrap()).collect();
+        (!values.is_empty()).then(|| values.join(", "))
     }
 }

@@ -9,7 +9,7 @@ use crate::support::LIMIT;
 const RULE: &str = r#"{"requestMaxSize":10,"headerMaxSize":300}"#;
 
 fn post(lines: &str, body: &str) -> Vec<u8> {
-    format!("POST /echo HTTP/1.1\r\nHost: h\r\n{lines}\r\n{body}").into_bytes()
+    format!("POST /x HTTP/1.1\r\nHost: h\r\n{lines}\r\n{body}").into_bytes()
 }
 
 fn chunked(chunks: &[&str]) -> Vec<u8> {
@@ -32,10 +32,7 @@ async fn a_rules_limits_hold_for_announced_and_streamed_bodies() {
         assert_eq!((streamed.status, streamed.body.as_str()), (large, expected), "{mode}");
         assert_eq!(streamed.headers["connection"], "close");
         let fits = fed.raw(&chunked(&["123456", "7890"])).await;
-        assert!(
-            fits.status == 200 && fits.body.contains("1234567890") | fits.body.contains("123456"),
-            "{fits:?}"
-        );
+        assert!(fits.status == 200 && fits.body.contains("\"bodyLength\":10"), "{fits:?}");
         let head = fed.ask("GET /x", &format!("X: {}\r\n", "v".repeat(300))).await;
         assert_eq!(head.status, long_head);
         assert!(head.body.contains("Request Header Fields Too Large"), "{head:?}");

@@ -212,16 +212,21 @@ impl RequestContext {
         if self.body.is_end_stream() {
             return;
         }
-        let method = &self.head.method;
-        if self.connection.edge.drop_get_body
-            && (*method == http::Method::GET || *method == http::Method::HEAD)
-        {
-            self.head.headers.remove(http::header::CONTENT_LENGTH);
-            crate::body::drain(std::mem::take(&mut self.body));
-            return;
-        }
         // The server holds bodies to the length that they announce.
         let unknown = self.body.size_hint().exact().is_none();
+        let method = &self.head.method;
+        if *method == http::Method::GET || *method == http::Method::HEAD {
+            if self.connection.edge.drop_get_body {
+                self.head.headers.remove(http::header::CONTENT_LENGTH);
+                crate::body::drain(std::mem::take(&mut self.body));
+                return;
+            }
+            if unknown {
+                // Clients take these methods to have no body unless the head says otherwise.
+                let chunked = HeaderValue::from_static("chunked");
+                self.head.headers.insert(http::header::TRANSFER_ENCODING, chunked);
+            }
+        }
         let limit = self.limit.filter(|_| unknown);
         if limit.is_none() && !self.exchange.is_observed() {
             return;
