@@ -3,18 +3,22 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use longmen_core::chain::{Edge, Forwarded};
 use longmen_core::error::ErrorStatus;
 use longmen_core::layer::{
     CollapseSlashes, CrossFault, CrossOptions, CrossRules, FileSize, FixedPaths, HeadLimits,
 };
+use longmen_core::snapshot::SnapshotStore;
 use longmen_core::telemetry::Observer;
 use longmen_core::telemetry::access_log::{AccessLog, AccessLogOptions};
 use longmen_core::telemetry::metrics::Metrics;
 
 use crate::config::{Compat, CrossConfig, ForwardedMode, GatewayConfig, GetBody};
 use crate::stack::Filters;
+use crate::sync::Applier;
+use crate::worker::ConnectionLimit;
 
 /// Who watches the requests of a gateway.
 #[derive(Debug)]
@@ -79,6 +83,54 @@ impl Watchers {
             observer: watched.then_some(observer),
         }
     }
+}
+
+/// What is told about client connections at a scrape.
+pub(crate) fn connection_figures(metrics: &Metrics, connections: &ConnectionLimit) {
+    let (open, refused) = (connections.clone(), connections.clone());
+    metrics.gauge("longmen_connections_open", "Client connections that are open", move || {
+        open.open() as f64
+    });
+    metrics.counter(
+        "longmen_connections_refused",
+        "Client connections closed at once because so many were open",
+        move || refused.refused() as f64,
+    );
+}
+
+/// What the control side tells at a scrape.
+pub(crate) fn control_figures(
+    metrics: &Metrics,
+    store: &Arc<SnapshotStore>,
+    applier: &Applier,
+    sessions: &Arc<AtomicUsize>,
+) {
+    let (version, ready) = (Arc::clone(store), Arc::clone(store));
+    let (faults, retired) = (applier.clone(), applier.clone());
+    let sessions = Arc::clone(sessions);
+    metrics.gauge("longmen_sync_connected", "Open sessions with admins", move || {
+        sessions.load(Ordering::Relaxed) as f64
+    });
+    metrics.gauge(
+        "longmen_sync_ready",
+        "Whether a full set of configuration is in force",
+        move || f64::from(u8::from(ready.load().ready)),
+    );
+    metrics.gauge(
+        "longmen_sync_version",
+        "Version of the configuration in force; 0 from a stock admin",
+        move || version.load().position.version as f64,
+    );
+    metrics.gauge(
+        "longmen_snapshot_faults",
+        "Objects that are not in force as configured",
+        move || faults.faults() as f64,
+    );
+    metrics.gauge(
+        "longmen_snapshots_retired",
+        "Old snapshots that somebody still holds",
+        move || retired.retired() as f64,
+    );
 }
 
 /// How envelope answers choose their status.

@@ -14,12 +14,12 @@ use longmen_core::snapshot::{
     MissingPlugin, Publisher, PublisherOptions, SnapshotStore, UpstreamMode,
 };
 use longmen_core::telemetry::access_log::AccessLog;
-use longmen_core::telemetry::metrics::Metrics;
-use longmen_core::upstream::{ClientOptions, HyperClient, UpstreamClient};
+use longmen_core::upstream::{ClientFactory, UpstreamClient};
 use tokio::runtime::{Builder, Runtime};
 use tracing::info;
 
-use crate::config::{GatewayConfig, OnMissing, PoolType, UpstreamsMode, WorkerModel};
+use crate::client;
+use crate::config::{ClientStrategy, GatewayConfig, OnMissing, UpstreamsMode, WorkerModel};
 use crate::connection::Settings;
 use crate::edge::{self, Watchers};
 use crate::management::{self, Endpoints};
@@ -37,6 +37,9 @@ pub enum StartError {
     /// A socket or a thread cannot be had.
     #[error("{0}")]
     Io(#[from] io::Error),
+    /// A certificate, a key or a pattern for the way to upstreams is unusable.
+    #[error("{0}")]
+    Client(#[from] client::SetupError),
 }
 
 /// A gateway that is yet to start.
@@ -67,6 +70,8 @@ pub struct RunningGateway {
     pub management: SocketAddr,
     /// What is in force.
     pub store: Arc<SnapshotStore>,
+    /// Where the counters of upstream connections are.
+    pub clients: ClientFactory,
     lifecycle: Lifecycle,
     stopping: Arc<AtomicBool>,
     /// Taken when it stops.
@@ -117,9 +122,15 @@ impl GatewayBuilder {
             watchers.metrics.clone(),
             config.management.on_public_port,
         );
-        let start =
-            Start { config: &config, store: &store, endpoints: &endpoints, watchers: &watchers };
-        let (address, workers) = start_workers(&start, filters, &stopping, &lifecycle)?;
+        let clients = client::factory(&config.http_client, control.handle())?;
+        let shared = SharedParts {
+            store: &store,
+            endpoints: &endpoints,
+            clients: &clients,
+            filters: &filters,
+            watchers: &watchers,
+        };
+        let (address, workers) = start_workers(&config, shared, &stopping, &lifecycle)?;
         let management = control.block_on(management::serve(
             SocketAddr::new(config.management.address, config.management.port),
             endpoints,
@@ -128,7 +139,7 @@ impl GatewayBuilder {
         housekeeping(&applier, &control, &lifecycle);
         let sessions = Arc::new(AtomicUsize::new(0));
         if let Some(metrics) = &watchers.metrics {
-            figures(metrics, &store, &applier, &sessions);
+            edge::control_figures(metrics, &store, &applier, &sessions);
         }
         let links = link_options(&config, address.port(), sessions);
         sync::start(links, &applier, control.handle(), &lifecycle);
@@ -137,6 +148,7 @@ impl GatewayBuilder {
             address,
             management,
             store,
+            clients,
             lifecycle,
             stopping,
             control: Some(control),
@@ -221,21 +233,12 @@ fn link_options(config: &GatewayConfig, port: u16, sessions: Arc<AtomicUsize>) -
         origin: websocket.allow_origin.clone(),
         token: config.sync.token.as_ref().map(|token| token.expose().to_owned()),
         connect_timeout: websocket.connect_timeout,
+        answer_timeout: websocket.answer_timeout,
         ping_interval: websocket.ping_interval,
         reconnect_interval: websocket.reconnect_interval,
         master_check_interval: websocket.master_check_interval,
         max_message_bytes: websocket.max_message_bytes,
         sessions,
-    }
-}
-
-fn client_options(config: &GatewayConfig) -> ClientOptions {
-    let client = &config.http_client;
-    ClientOptions {
-        connect_timeout: client.connect_timeout,
-        keep_alive: client.keep_alive && client.pool.pool_type != PoolType::Disabled,
-        max_idle: client.pool.max_idle_time,
-        max_idle_per_upstream: client.pool.max_idle_connections,
     }
 }
 
@@ -245,21 +248,22 @@ fn wall_clock() -> i64 {
         .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// What workers are started from.
-struct Start<'a> {
-    config: &'a GatewayConfig,
+/// What all workers have in common.
+#[derive(Clone, Copy)]
+struct SharedParts<'a> {
     store: &'a Arc<SnapshotStore>,
     endpoints: &'a Endpoints,
+    clients: &'a ClientFactory,
+    filters: &'a Filters,
     watchers: &'a Watchers,
 }
 
 fn start_workers(
-    start: &Start<'_>,
-    filters: Filters,
+    config: &GatewayConfig,
+    shared: SharedParts<'_>,
     stopping: &Arc<AtomicBool>,
     lifecycle: &Lifecycle,
 ) -> Result<(SocketAddr, Vec<JoinHandle<()>>), StartError> {
-    let Start { config, store, endpoints, watchers } = start;
     let threads = config.netty.workers();
     let (count, threads_each) = match config.netty.worker_model {
         WorkerModel::PerCore => (threads, 1),
@@ -273,16 +277,10 @@ fn start_workers(
     };
     let settings = Arc::new(Settings::new(config, Arc::clone(stopping)));
     let connections = ConnectionLimit::new(config.limits.max_connections);
-    if let Some(metrics) = &watchers.metrics {
-        let (open, refused) = (connections.clone(), connections.clone());
-        metrics.gauge("longmen_connections_open", "Client connections that are open", move || {
-            open.open() as f64
-        });
-        metrics.counter(
-            "longmen_connections_refused",
-            "Client connections closed at once because so many were open",
-            move || refused.refused() as f64,
-        );
+    if let Some(metrics) = &shared.watchers.metrics {
+        edge::connection_figures(metrics, &connections);
+        let clients = shared.clients.clone();
+        metrics.connections(move || clients.stats());
     }
     let in_flight = InFlightLimit::new(config.limits.max_in_flight);
     let limits = edge::head_limits(config);
@@ -294,24 +292,24 @@ fn start_workers(
     let mut workers = Vec::with_capacity(listeners.len());
     for (number, listener) in listeners.into_iter().enumerate() {
         let (store, endpoints, in_flight) =
-            (Arc::clone(store), (*endpoints).clone(), in_flight.clone());
-        let (client, driver_options) = (client_options(config), driver_options.clone());
+            (Arc::clone(shared.store), shared.endpoints.clone(), in_flight.clone());
+        let (clients, driver_options) = (shared.clients.clone(), driver_options.clone());
+        let strategy = config.http_client.strategy;
         let error_status = edge::error_status(config);
-        let (filters, metrics) = (filters.clone(), watchers.metrics.clone());
+        let filters = shared.filters.clone();
         let worker = Worker {
             name: format!("worker-{number}"),
             threads: threads_each,
             listener,
             settings: Arc::clone(&settings),
-            edge: Arc::new(watchers.edge(config)),
+            edge: Arc::new(shared.watchers.edge(config)),
             connections: connections.clone(),
             lifecycle: lifecycle.clone(),
             parts: Box::new(move |runtime| {
-                let client: Arc<dyn UpstreamClient> =
-                    Arc::new(HyperClient::new(client, runtime.clone()));
-                if let Some(metrics) = metrics {
-                    metrics.client(&client);
-                }
+                let client: Arc<dyn UpstreamClient> = match strategy {
+                    ClientStrategy::Hyper => Arc::new(clients.hyper(runtime)),
+                    ClientStrategy::Reqwest => Arc::new(clients.reqwest(runtime)),
+                };
                 let driver = Driver::new(
                     store,
                     Arc::clone(&client),
@@ -325,41 +323,6 @@ fn start_workers(
         workers.push(worker.start()?);
     }
     Ok((address, workers))
-}
-
-/// What the control side tells at a scrape.
-fn figures(
-    metrics: &Metrics,
-    store: &Arc<SnapshotStore>,
-    applier: &Applier,
-    sessions: &Arc<AtomicUsize>,
-) {
-    let (version, ready) = (Arc::clone(store), Arc::clone(store));
-    let (faults, retired) = (applier.clone(), applier.clone());
-    let sessions = Arc::clone(sessions);
-    metrics.gauge("longmen_sync_connected", "Open sessions with admins", move || {
-        sessions.load(Ordering::Relaxed) as f64
-    });
-    metrics.gauge(
-        "longmen_sync_ready",
-        "Whether a full set of configuration is in force",
-        move || f64::from(u8::from(ready.load().ready)),
-    );
-    metrics.gauge(
-        "longmen_sync_version",
-        "Version of the configuration in force; 0 from a stock admin",
-        move || version.load().position.version as f64,
-    );
-    metrics.gauge(
-        "longmen_snapshot_faults",
-        "Objects that are not in force as configured",
-        move || faults.faults() as f64,
-    );
-    metrics.gauge(
-        "longmen_snapshots_retired",
-        "Old snapshots that somebody still holds",
-        move || retired.retired() as f64,
-    );
 }
 
 /// What is done now and then beside serving.

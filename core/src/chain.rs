@@ -42,7 +42,7 @@ pub use body_hooks::{BodyFilter, collect};
 pub use catalogue::{CatalogueEntry, FieldType, FormField, FormScope, KnownPlugin, Registry};
 pub use completion::{Completion, Exchange, Outcome};
 pub use context::{Inbound, RequestContext, RpcType};
-pub use driver::{Driver, DriverOptions};
+pub use driver::{Driver, DriverOptions, TunnelLimits, TunnelTotals, Tunnels};
 pub use edge::{Connection, Edge, Forwarded};
 pub use forwarding::{X_REQUEST_ID, request_id};
 pub use handle::{Handle, HandleFault, HandleType, read_handle};

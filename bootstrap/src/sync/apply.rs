@@ -1,33 +1,45 @@
 //! Puts what links receive in force.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use longmen_core::snapshot::{ConfigState, Position, Published, Publisher};
-use longmen_core::sync::Frame;
+use longmen_core::sync::{Frame, Group};
 use longmen_core::telemetry::metrics::Metrics;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::spawn_blocking;
 
 /// The publisher, shared by links. Changes are applied one after the other, on the control runtime.
+///
+/// Who waits for a large build waits as a task: the runtime goes on with everything else.
 #[derive(Debug, Clone)]
-pub(crate) struct Applier(Arc<Mutex<Timed>>);
-
-/// The publisher, and who is told how long it takes.
-#[derive(Debug)]
-struct Timed {
-    publisher: Publisher,
-    metrics: Option<Metrics>,
-    faults: usize,
+pub(crate) struct Applier {
+    publisher: Arc<Mutex<Publisher>>,
+    told: Arc<Told>,
 }
 
-impl Timed {
-    fn publish(&mut self, work: impl FnOnce(&mut Publisher) -> Published) -> Published {
+/// What is told about publications.
+#[derive(Debug, Default)]
+struct Told {
+    metrics: Option<Metrics>,
+    faults: AtomicUsize,
+    retired: AtomicUsize,
+}
+
+impl Told {
+    fn publish(
+        &self,
+        publisher: &mut Publisher,
+        work: impl FnOnce(&mut Publisher) -> Published,
+    ) -> Published {
         let begun = Instant::now();
-        let published = work(&mut self.publisher);
+        let published = work(publisher);
         if let Some(metrics) = &self.metrics {
             metrics.published(begun.elapsed());
         }
-        self.faults = published.faults.len();
+        self.faults.store(published.faults.len(), Ordering::Relaxed);
+        self.retired.store(publisher.retired(), Ordering::Relaxed);
         published
     }
 }
@@ -38,32 +50,32 @@ const INLINE: usize = 64;
 impl Applier {
     /// An applier; `metrics` are told how long publications take.
     pub(crate) fn new(publisher: Publisher, metrics: Option<Metrics>) -> Self {
-        Self(Arc::new(Mutex::new(Timed { publisher, metrics, faults: 0 })))
-    }
-
-    fn held(&self) -> MutexGuard<'_, Timed> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn locked<T>(&self, work: impl FnOnce(&mut Publisher) -> T) -> T {
-        work(&mut self.held().publisher)
+        let told = Arc::new(Told { metrics, ..Told::default() });
+        Self { publisher: Arc::new(Mutex::new(publisher)), told }
     }
 
     /// Objects that are not in force as configured.
     pub(crate) fn faults(&self) -> usize {
-        self.held().faults
+        self.told.faults.load(Ordering::Relaxed)
     }
 
     /// Old snapshots that somebody still holds.
     pub(crate) fn retired(&self) -> usize {
-        self.locked(|publisher| publisher.retired())
+        self.told.retired.load(Ordering::Relaxed)
+    }
+
+    async fn locked(&self) -> OwnedMutexGuard<Publisher> {
+        Arc::clone(&self.publisher).lock_owned().await
     }
 
     /// Applies one change set in one step.
     pub(crate) async fn change(&self, frames: Vec<Frame>, position: Position) -> Published {
         let objects: usize = frames.iter().map(|frame| frame.payload.len()).sum();
         if objects <= INLINE {
-            return self.held().publish(|publisher| publisher.apply(&frames, position));
+            let mut publisher = self.locked().await;
+            return self
+                .told
+                .publish(&mut publisher, |publisher| publisher.apply(&frames, position));
         }
         self.elsewhere(move |publisher| publisher.apply(&frames, position)).await
     }
@@ -79,30 +91,31 @@ impl Applier {
     }
 
     /// The position in force.
-    pub(crate) fn position(&self) -> Position {
-        self.locked(|publisher| publisher.position())
+    pub(crate) async fn position(&self) -> Position {
+        self.locked().await.position()
     }
 
     /// The groups that hold anything.
-    pub(crate) fn filled(&self) -> std::collections::HashSet<longmen_core::sync::Group> {
-        self.locked(|publisher| publisher.state().filled())
+    pub(crate) async fn filled(&self) -> std::collections::HashSet<Group> {
+        self.locked().await.state().filled()
     }
 
-    /// Frees old snapshots that nobody holds any more.
+    /// Frees old snapshots that nobody holds any more; while a build is under way, another time.
     pub(crate) fn release(&self) {
-        self.locked(Publisher::release);
+        if let Ok(mut publisher) = self.publisher.try_lock() {
+            publisher.release();
+            self.told.retired.store(publisher.retired(), Ordering::Relaxed);
+        }
     }
 
-    /// Large sets are compiled on a thread of their own, so that links go on.
+    /// Large sets are compiled on a thread of their own.
     async fn elsewhere(
         &self,
         work: impl FnOnce(&mut Publisher) -> Published + Send + 'static,
     ) -> Published {
-        let shared = Arc::clone(&self.0);
-        let done = spawn_blocking(move || {
-            shared.lock().unwrap_or_else(PoisonError::into_inner).publish(work)
-        });
-        match done.await {
+        let mut publisher = self.locked().await;
+        let told = Arc::clone(&self.told);
+        match spawn_blocking(move || told.publish(&mut publisher, work)).await {
             Ok(published) => published,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),

@@ -137,7 +137,7 @@ async fn answered(
         .filter(|f| !f.payload.is_empty())
         .map(|f| f.payload.group())
         .collect();
-    let emptied: HashSet<Group> = applier.filled().difference(&arrived).copied().collect();
+    let emptied: HashSet<Group> = applier.filled().await.difference(&arrived).copied().collect();
     let doubtful: HashSet<Group> = emptied.difference(&sequence.doubted).copied().collect();
     let frames = std::mem::take(&mut sequence.frames);
     let objects: usize = frames.iter().map(|frame| frame.payload.len()).sum();

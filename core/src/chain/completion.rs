@@ -225,6 +225,12 @@ impl Exchange {
         self.completion.head_elapsed = Some(self.started.elapsed());
     }
 
+    /// Records what a websocket has carried, in bytes.
+    pub(super) fn carried(&mut self, from_client: u64, to_client: u64) {
+        self.completion.request_bytes = from_client;
+        self.completion.response_bytes = to_client;
+    }
+
     /// Ends the request with an outcome.
     pub fn end(mut self, outcome: Outcome) {
         self.finish(outcome);

@@ -14,6 +14,7 @@ use http::uri::PathAndQuery;
 use http_body::Body as _;
 use tokio::runtime::Handle as RuntimeHandle;
 
+use super::driver::Switched;
 use super::{Connection, Exchange, Observed, Target, client_address, query};
 use crate::body::{Body, BodyLimit, Meter};
 use crate::condition::check_path;
@@ -119,6 +120,8 @@ pub struct RequestContext {
     client_text: OnceLock<Box<str>>,
     limit: Option<BodyLimit>,
     meter: Option<Arc<Meter>>,
+    /// A websocket that is about to begin.
+    pub(super) switched: Option<Box<Switched>>,
     /// Whether the plugin that runs now has its hit as the last of the exchange.
     pub(super) keeps_in_hit: bool,
     runtime: RuntimeHandle,
@@ -158,6 +161,7 @@ impl RequestContext {
             client_text: OnceLock::new(),
             limit: inbound.limit,
             meter: None,
+            switched: None,
             keeps_in_hit: false,
             runtime,
             unix_ms,
@@ -293,8 +297,9 @@ impl RequestContext {
     /// one, each with the client's query untouched.
     ///
     /// An empty path becomes `/`. Bytes that may not stand in a target are percent-encoded; what is
-    /// encoded already stays. What a client's path must not be, a path made of it must not be either:
-    /// cutting `/api` off `/api../x` leaves a dot segment.
+    /// encoded already stays. Where the rewritten path has a query, the client's is added to it; the
+    /// reference makes one with two `?` of them. What a client's path must not be, a path made of it
+    /// must not be either: cutting `/api` off `/api../x` leaves a dot segment.
     ///
     /// # Errors
     /// A rewritten path that is refused, or no request target even so.
@@ -329,7 +334,8 @@ impl RequestContext {
             return target(query::normalized(&text, self.raw_query()));
         }
         if let Some(query) = self.raw_query() {
-            text.push('?');
+            // A rewritten path may bring parameters of its own; the client's follow.
+            text.push(if path.contains('?') { '&' } else { '?' });
             text.push_str(query);
         }
         target(text)

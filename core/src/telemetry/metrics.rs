@@ -8,12 +8,13 @@
 //! `shenyu.metrics.maxSeries` the rest is counted as `other`.
 
 mod collect;
+mod connections;
 mod histogram;
 mod upstream;
 mod worker;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use prometheus_client::encoding::prometheus_text;
@@ -25,7 +26,7 @@ pub use histogram::Histogram;
 pub use upstream::{SeriesSlot, UpstreamSeries};
 pub use worker::WorkerMetrics;
 
-use crate::upstream::{Endpoint, UpstreamClient};
+use crate::upstream::{ConnectionStats, Endpoint};
 
 /// The media type of the text.
 pub const CONTENT_TYPE: &str = prometheus_text::CONTENT_TYPE;
@@ -41,7 +42,7 @@ pub struct Metrics(Arc<Shared>);
 struct Shared {
     workers: Mutex<Vec<Arc<WorkerMetrics>>>,
     upstreams: Mutex<Upstreams>,
-    clients: Mutex<Vec<Weak<dyn UpstreamClient>>>,
+    connections: OnceLock<ReadConnections>,
     figures: Mutex<Vec<Figure>>,
     publishing: Histogram,
     /// Workers that are expected: the shards of each upstream.
@@ -64,26 +65,19 @@ struct Figure {
     read: Box<dyn Fn() -> f64 + Send + Sync>,
 }
 
+/// Reads the connections to upstreams, by host.
+struct ReadConnections(Box<dyn Fn() -> Vec<ConnectionStats> + Send + Sync>);
+
+impl std::fmt::Debug for ReadConnections {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ReadConnections(..)")
+    }
+}
+
 impl std::fmt::Debug for Figure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Figure").field("name", &self.name).finish_non_exhaustive()
     }
-}
-
-/// What a client strategy tells of its connections to upstreams, of one worker, all upstreams
-/// together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PoolFigures {
-    /// Connections that wait for a request.
-    pub idle: u64,
-    /// Connections with a request.
-    pub in_use: u64,
-    /// Requests that wait for a connection.
-    pub waiting: u64,
-    /// Connections opened since the start.
-    pub opened: u64,
-    /// Requests that found a connection open since the start.
-    pub reused: u64,
 }
 
 impl Metrics {
@@ -94,7 +88,7 @@ impl Metrics {
         Self(Arc::new(Shared {
             workers: Mutex::default(),
             upstreams: Mutex::new(Upstreams { known: Vec::new(), other }),
-            clients: Mutex::default(),
+            connections: OnceLock::new(),
             figures: Mutex::default(),
             publishing: Histogram::new(&[
                 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1.0, 5.0,
@@ -114,9 +108,9 @@ impl Metrics {
         worker
     }
 
-    /// Reads the pool figures of a client at each scrape, while it lives.
-    pub fn client(&self, client: &Arc<dyn UpstreamClient>) {
-        lock(&self.0.clients).push(Arc::downgrade(client));
+    /// Reads the connections to upstreams at each scrape; the first reader counts.
+    pub fn connections(&self, read: impl Fn() -> Vec<ConnectionStats> + Send + Sync + 'static) {
+        let _ = self.0.connections.set(ReadConnections(Box::new(read)));
     }
 
     /// A gauge that is read at each scrape.

@@ -13,22 +13,22 @@ use prometheus_client::metrics::MetricType;
 use super::histogram::Sum;
 use super::upstream::Total;
 use super::worker::{CLASSES, REQUEST_BOUNDS, WorkerMetrics};
-use super::{Metrics, PoolFigures, lock};
+use super::{Metrics, ReadConnections, connections, lock};
 
-type Labels<'a, const N: usize> = [(&'static str, &'a str); N];
+pub(super) type Labels<'a, const N: usize> = [(&'static str, &'a str); N];
 
 /// A number of a counter or a gauge.
-trait Value: EncodeCounterValue + EncodeGaugeValue {}
+pub(super) trait Value: EncodeCounterValue + EncodeGaugeValue {}
 impl Value for u64 {}
 impl Value for f64 {}
 
 /// Writes metrics with their descriptions.
-struct Page<'a> {
+pub(super) struct Page<'a> {
     encoder: DescriptorEncoder<'a>,
 }
 
 impl Page<'_> {
-    fn single(
+    pub(super) fn single(
         &mut self,
         name: &str,
         help: &str,
@@ -38,7 +38,7 @@ impl Page<'_> {
         self.family(name, help, kind, [([], value)].into_iter())
     }
 
-    fn family<'l, const N: usize, V: Value>(
+    pub(super) fn family<'l, const N: usize, V: Value>(
         &mut self,
         name: &str,
         help: &str,
@@ -79,7 +79,9 @@ impl Collector for Metrics {
         let mut page = Page { encoder };
         self.requests(&mut page)?;
         self.by_upstream(&mut page)?;
-        self.pools(&mut page)?;
+        if let Some(ReadConnections(read)) = self.0.connections.get() {
+            connections::write(&mut page, read(), self.0.max_upstreams)?;
+        }
         page.histograms(
             "longmen_snapshot_publish_seconds",
             "Time to compile a change and put it in force",
@@ -187,48 +189,6 @@ impl Metrics {
             "longmen_upstream_response_seconds",
             "Time from sending a request to the response head, or to the failure",
             totals.iter().map(|(key, total)| (labels(*key), total.times.clone())),
-        )
-    }
-
-    fn pools(&self, page: &mut Page<'_>) -> Result<(), Error> {
-        let mut all = PoolFigures::default();
-        lock(&self.0.clients).retain(|client| match client.upgrade() {
-            None => false,
-            Some(client) => {
-                let figures = client.pool_figures();
-                all.idle += figures.idle;
-                all.in_use += figures.in_use;
-                all.waiting += figures.waiting;
-                all.opened += figures.opened;
-                all.reused += figures.reused;
-                true
-            }
-        });
-        page.family(
-            "longmen_upstream_connections",
-            "Open connections to upstreams",
-            MetricType::Gauge,
-            [("idle", all.idle), ("in_use", all.in_use)]
-                .into_iter()
-                .map(|(state, count)| ([("state", state)], count)),
-        )?;
-        page.single(
-            "longmen_upstream_requests_waiting",
-            "Requests that wait for a connection to their upstream",
-            MetricType::Gauge,
-            all.waiting,
-        )?;
-        page.single(
-            "longmen_upstream_connections_opened",
-            "Connections opened to upstreams",
-            MetricType::Counter,
-            all.opened,
-        )?;
-        page.single(
-            "longmen_upstream_connections_reused",
-            "Requests sent on a connection that was open already",
-            MetricType::Counter,
-            all.reused,
         )
     }
 }
