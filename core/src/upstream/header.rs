@@ -10,6 +10,20 @@ static PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection"
 static PROXY_AUTHENTICATE: HeaderName = HeaderName::from_static("proxy-authenticate");
 static PROXY_AUTHORIZATION: HeaderName = HeaderName::from_static("proxy-authorization");
 
+/// What `Connection` cannot take away: framing and routing, and what proxies in front have said about
+/// the client, which the gateway decides by.
+const NOT_TO_NAME: [&str; 9] = [
+    "te",
+    "host",
+    "content-length",
+    "x-forwarded-for",
+    "x-forwarded-proto",
+    "x-forwarded-host",
+    "via",
+    "x-request-id",
+    "traceparent",
+];
+
 /// Removes hop-by-hop headers: `Connection` and what it names, `Keep-Alive`, `TE` (but
 /// `trailers`), `Upgrade`, `Proxy-*`, `Transfer-Encoding`, and a `Content-Length` beside the last,
 /// which says nothing about the body (RFC 9112, section 6.3).
@@ -25,8 +39,7 @@ pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
             .filter_map(|name| name.trim().parse().ok())
             .collect();
         for name in named {
-            // Framing and routing are not the client's to take away.
-            if name != TE && name != http::header::HOST && name != CONTENT_LENGTH {
+            if !NOT_TO_NAME.contains(&name.as_str()) {
                 headers.remove(name);
             }
         }
