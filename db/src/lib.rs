@@ -43,7 +43,7 @@ pub use change::{
 pub use clock::{Clock, Entropy, SystemClock, date_text};
 pub use error::{Error, Result};
 pub use location::Location;
-pub use page::{Keyword, Like, MAX_PAGE_SIZE, Page, PageRequest};
+pub use page::{Keyword, Like, MAX_FILTER_IDS, MAX_PAGE_SIZE, Page, PageRequest};
 pub use seed::SeedOptions;
 pub use state::{Binding, FullState, full_state};
 pub use store::{Store, StoreOptions};

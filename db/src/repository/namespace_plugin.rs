@@ -5,10 +5,10 @@ use longmen_core::model::Plugin;
 use super::plugin::ActiveRow;
 use super::selector::{self, Removed};
 use super::{CountRow, TextRow};
-use crate::Result;
 use crate::page::{Like, Page, PageRequest};
 use crate::statement::{execute, execute_in, fetch_all, fetch_all_in, fetch_one, fetch_optional};
 use crate::tx::{Tx, UnitOfWork};
+use crate::{Result, dialect};
 
 /// A stored link; name, role and jar are the template's.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
@@ -82,8 +82,8 @@ macro_rules! select {
 macro_rules! filter {
     () => {
         " WHERE (CAST($1 AS TEXT) IS NULL OR r.namespace_id = $1)
-            AND (CAST($2 AS TEXT) IS NULL OR LOWER(p.name) LIKE LOWER($2) ESCAPE '\\')
-            AND (CAST($3 AS TEXT) IS NULL OR LOWER(p.name) NOT LIKE LOWER($3) ESCAPE '\\')
+            AND (CAST($2 AS TEXT) IS NULL OR LOWER(p.name) LIKE $2 ESCAPE '\\')
+            AND (CAST($3 AS TEXT) IS NULL OR LOWER(p.name) NOT LIKE $3 ESCAPE '\\')
             AND (CAST($4 AS BOOLEAN) IS NULL OR r.enabled = $4)"
     };
 }
@@ -180,11 +180,7 @@ pub async fn find_many_for_update<S: AsRef<str>>(
     uow: &mut UnitOfWork,
     ids: &[S],
 ) -> Result<Vec<NamespacePluginRow>> {
-    execute_in!(
-        uow,
-        "UPDATE namespace_plugin_rel SET updated_ms = updated_ms WHERE id IN ({ids})",
-        ids
-    );
+    dialect::hold_rows(uow, "namespace_plugin_rel", ids).await?;
     Ok(fetch_all_in!(uow, NamespacePluginRow, select!("WHERE r.id IN ({ids}) ORDER BY r.id"), ids))
 }
 
@@ -279,6 +275,7 @@ pub async fn set_enabled<S: AsRef<str>>(
     ids: &[S],
     enabled: bool,
 ) -> Result<u64> {
+    dialect::hold_rows(uow, "namespace_plugin_rel", ids).await?;
     let now_ms = uow.now_ms();
     Ok(execute_in!(
         uow,

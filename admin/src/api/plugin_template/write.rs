@@ -1,7 +1,7 @@
 //! Changing the catalogue. Neither gateways nor namespaces hear of it.
 
 use longmen_db::{
-    Change, GLOBAL, Operation, Tx,
+    Change, GLOBAL, Operation, UnitOfWork,
     repository::{
         namespace_plugin, permission,
         plugin::{self, NewPlugin, PluginRow},
@@ -42,10 +42,7 @@ pub(super) async fn create(
     }
     let row = plugin::insert(&mut uow, &new).await?;
     menu::create(&mut uow, &new.name).await?;
-    uow.record(
-        Change::internal(GLOBAL, KIND, &*row.id, Operation::Create)
-            .after(&PluginDataResponse::from(row)),
-    );
+    uow.record(Change::internal(GLOBAL, KIND, &*row.id, Operation::Create).after(&PluginDataResponse::from(row)));
     audit::created(&mut uow, audit::Kind::Plugin, &new.name).await?;
     uow.commit().await?;
     Ok(Reply::text("create success"))
@@ -101,7 +98,7 @@ pub(super) async fn create_menu(
 pub(super) async fn delete(context: Context, ids: Ids) -> ApiResult<Reply<NoData>> {
     let ids = ids.checked("deletePlugins")?;
     let mut uow = context.begin().await?;
-    let rows = plugin::find_many(&mut uow, &ids).await?;
+    let rows = plugin::find_many_for_update(&mut uow, &ids).await?;
     if rows.is_empty() {
         return Err(ApiError::refused(UNKNOWN));
     }
@@ -132,7 +129,7 @@ pub(super) async fn enabled(
     let ids = request.ids.unwrap_or_default();
     let enabled = request.enabled.unwrap_or_default();
     let mut uow = context.begin().await?;
-    let rows = plugin::find_many(&mut uow, &ids).await?;
+    let rows = plugin::find_many_for_update(&mut uow, &ids).await?;
     if rows.is_empty() {
         return Err(ApiError::refused(UNKNOWN));
     }
@@ -143,7 +140,7 @@ pub(super) async fn enabled(
         let after = PluginRow { enabled, ..before.clone() };
         uow.record(
             Change::internal(GLOBAL, KIND, &*before.id, Operation::Update)
-                .before(&PluginDataResponse::from(before.clone()))
+                .before(&PluginDataResponse::from(before))
                 .after(&PluginDataResponse::from(after)),
         );
     }
@@ -151,8 +148,9 @@ pub(super) async fn enabled(
     Ok(Reply::text("enable success"))
 }
 
-async fn existing(tx: &mut Tx, id: &str, method: &str) -> ApiResult<PluginRow> {
-    let found = plugin::find(tx, id).await?;
+/// The plugin that a path names, held until the end of the transaction.
+async fn existing(uow: &mut UnitOfWork, id: &str, method: &str) -> ApiResult<PluginRow> {
+    let found = plugin::find_many_for_update(uow, &[id]).await?.pop();
     let mut rules = Violations::new();
     rules.exists("id", found.is_some(), "plugin is not existed");
     rules.into_parameter_result(method)?;
