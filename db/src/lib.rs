@@ -37,8 +37,8 @@ mod tx;
 mod wake;
 
 pub use change::{
-    Change, ChangeRow, ChangeSet, GLOBAL, Heads, Operation, Retention, Since, current_version,
-    epoch, heads, prune, renew_epoch, since,
+    Change, ChangeRow, ChangeSet, GLOBAL, Heads, Operation, Pruned, Retention, Since,
+    current_version, epoch, heads, prune, renew_epoch, renew_epoch_from, since,
 };
 pub use clock::{Clock, Entropy, SystemClock, date_text};
 pub use error::{Error, Result};

@@ -38,13 +38,15 @@ pub struct NamespacePluginRow {
 }
 
 impl NamespacePluginRow {
-    /// What gateways get.
+    /// What gateways get, without the jar: that can be megabytes, and the change log would hold it
+    /// twice for every switch of the plugin. What is sent to stock gateways has it added, see
+    /// [`plugin::jars`](super::plugin::jars).
     #[must_use]
     pub fn to_model(&self) -> Plugin {
         Plugin {
             config: self.config.clone(),
             role: Some(self.role.clone()),
-            plugin_jar: Some(self.plugin_jar.clone().unwrap_or_default()),
+            plugin_jar: None,
             id: self.plugin_id.clone(),
             name: self.name.clone(),
             enabled: self.enabled,
@@ -143,7 +145,11 @@ pub async fn of_namespace(tx: &mut Tx, namespace_id: &str) -> Result<Vec<Namespa
 /// The database's.
 pub async fn models_of_namespace(tx: &mut Tx, namespace_id: &str) -> Result<Vec<Plugin>> {
     let rows = of_namespace(tx, namespace_id).await?;
-    Ok(rows.iter().map(NamespacePluginRow::to_model).collect())
+    let with_jar = |row: NamespacePluginRow| {
+        let model = row.to_model();
+        Plugin { plugin_jar: Some(row.plugin_jar.unwrap_or_default()), ..model }
+    };
+    Ok(rows.into_iter().map(with_jar).collect())
 }
 
 /// One link.

@@ -42,7 +42,7 @@ pub(super) async fn create(
     }
     let row = plugin::insert(&mut uow, &new).await?;
     menu::create(&mut uow, &new.name).await?;
-    uow.record(Change::internal(GLOBAL, KIND, &*row.id, Operation::Create).after(&PluginDataResponse::from(row)));
+    uow.record(Change::internal(GLOBAL, KIND, &*row.id, Operation::Create).after(&logged(row)));
     audit::created(&mut uow, audit::Kind::Plugin, &new.name).await?;
     uow.commit().await?;
     Ok(Reply::text("create success"))
@@ -72,8 +72,8 @@ pub(super) async fn update(
     let after = changed(before.clone(), new);
     uow.record(
         Change::internal(GLOBAL, KIND, &*id, Operation::Update)
-            .before(&PluginDataResponse::from(before))
-            .after(&PluginDataResponse::from(after)),
+            .before(&logged(before))
+            .after(&logged(after)),
     );
     uow.commit().await?;
     Ok(Reply::text("update success"))
@@ -112,7 +112,7 @@ pub(super) async fn delete(context: Context, ids: Ids) -> ApiResult<Reply<NoData
     permission::delete_menus(&mut uow, &names).await?;
     for row in rows {
         let id = row.id.clone();
-        let before = PluginDataResponse::from(row);
+        let before = logged(row);
         uow.record(Change::internal(GLOBAL, KIND, id, Operation::Delete).before(&before));
     }
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -140,8 +140,8 @@ pub(super) async fn enabled(
         let after = PluginRow { enabled, ..before.clone() };
         uow.record(
             Change::internal(GLOBAL, KIND, &*before.id, Operation::Update)
-                .before(&PluginDataResponse::from(before))
-                .after(&PluginDataResponse::from(after)),
+                .before(&logged(before))
+                .after(&logged(after)),
         );
     }
     uow.commit().await?;
@@ -155,6 +155,11 @@ async fn existing(uow: &mut UnitOfWork, id: &str, method: &str) -> ApiResult<Plu
     rules.exists("id", found.is_some(), "plugin is not existed");
     rules.into_parameter_result(method)?;
     found.ok_or(ApiError::Unreadable)
+}
+
+/// What the change log says of a plugin: all but its jar, which can be megabytes.
+fn logged(row: PluginRow) -> PluginDataResponse {
+    PluginRow { plugin_jar: None, ..row }.into()
 }
 
 fn changed(before: PluginRow, new: NewPlugin) -> PluginRow {
