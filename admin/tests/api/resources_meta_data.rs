@@ -10,6 +10,7 @@ on_both_stores!(
     paths_are_unique_in_their_namespace,
     protocol_settings_are_those_of_the_service,
     edits_of_one_service_form_a_chain,
+    texts_that_rows_are_found_by_have_a_limit,
 );
 
 const SAVE: &str = "/meta-data/createOrUpdate";
@@ -139,4 +140,19 @@ async fn edits_of_one_service_form_a_chain(scene: &Scene) {
         }
         assert_eq!(scene.get(&format!("/meta-data/{id}")).await["rpcExt"], last, "{id}");
     }
+}
+
+async fn texts_that_rows_are_found_by_have_a_limit(scene: &Scene) {
+    let long = |first: &str| format!("{first}{}", "x".repeat(9_000));
+    let body = with(meta_data("/a"), json!({"path": long("/"), "serviceName": long("s")}));
+    assert_eq!(
+        scene.refused("POST", SAVE, body).await,
+        format!(
+            "Request error! invalid argument [path: \"/{x}\"… has 9001 bytes, expected at most 1024| \
+             serviceName: \"s{x}\"… has 9001 bytes, expected at most 1024]",
+            x = "x".repeat(31)
+        )
+    );
+    let most = format!("/{}", "ö".repeat(511));
+    create(scene, with(meta_data(&most), json!({"serviceName": "s".repeat(1024)}))).await;
 }
