@@ -1,8 +1,13 @@
 //! The admin's binary: configuration, logging, start, and a graceful stop.
+//!
+//! ```text
+//! longmen-admin [--key=value …]                serves until a signal
+//! longmen-admin restore-mark [--key=value …]   after a backup was brought back: see `restore_mark`
+//! ```
 
 use std::{path::Path, process::ExitCode};
 
-use longmen_admin::{Admin, RunningAdmin, config::AdminConfig};
+use longmen_admin::{Admin, RunningAdmin, config::AdminConfig, restore_mark};
 use longmen_core::{
     config::{Loaded, NoticeLevel, ProcessEnvironment},
     telemetry,
@@ -15,15 +20,29 @@ const DEFAULT_FILE: &str = "application.yml";
 async fn main() -> ExitCode {
     // Before any TLS configuration is made; fails only if one is installed already.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let loaded = match AdminConfig::load(&arguments, &ProcessEnvironment, Path::new(DEFAULT_FILE)) {
-        Ok(loaded) => loaded,
-        Err(error) => {
-            eprintln!("{error}");
-            return ExitCode::from(longmen_core::config::EXIT_CONFIG);
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let command = match arguments.first() {
+        Some(first) if !first.starts_with('-') => Some(arguments.remove(0)),
+        _ => None,
+    };
+    let load = || AdminConfig::load(&arguments, &ProcessEnvironment, Path::new(DEFAULT_FILE));
+    let done = match command.as_deref() {
+        None => match load() {
+            Ok(loaded) => run(loaded).await,
+            Err(error) => return refused(error),
+        },
+        Some("restore-mark") => match load() {
+            Ok(loaded) => mark(&loaded.config).await,
+            Err(error) => return refused(error),
+        },
+        Some("import") => return refused("longmen-admin: import comes in a later version"),
+        Some(other) => {
+            return refused(format!(
+                "longmen-admin: unknown command {other}, expected restore-mark, or none to serve"
+            ));
         }
     };
-    match run(loaded).await {
+    match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -31,6 +50,19 @@ async fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Says what is wrong with the call or the configuration.
+fn refused(why: impl std::fmt::Display) -> ExitCode {
+    eprintln!("{why}");
+    ExitCode::from(longmen_core::config::EXIT_CONFIG)
+}
+
+/// Marks the store as brought back from a backup.
+async fn mark(config: &AdminConfig) -> anyhow::Result<bool> {
+    let place = restore_mark(config).await?;
+    println!("{place}: versions count anew, every gateway gets everything when it next connects");
+    Ok(true)
 }
 
 /// Serves until a signal. Says whether the stop went well.
