@@ -1,12 +1,10 @@
 //! The admin's binary: configuration, logging, start, and a graceful stop.
-//!
-//! ```text
-//! longmen-admin [--key=value …]                serves until a signal
-//! longmen-admin restore-mark [--key=value …]   after a backup was brought back: see `restore_mark`
-//! ```
+
+mod command;
 
 use std::{path::Path, process::ExitCode};
 
+use command::{Command, PROGRAM};
 use longmen_admin::{Admin, RunningAdmin, config::AdminConfig, restore_mark};
 use longmen_core::{
     config::{Loaded, NoticeLevel, ProcessEnvironment},
@@ -21,26 +19,21 @@ async fn main() -> ExitCode {
     // Before any TLS configuration is made; fails only if one is installed already.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
-    let command = match arguments.first() {
-        Some(first) if !first.starts_with('-') => Some(arguments.remove(0)),
-        _ => None,
+    if let Some(text) = PROGRAM.answer(&arguments) {
+        println!("{text}");
+        return ExitCode::SUCCESS;
+    }
+    let command = match Command::take(&mut arguments) {
+        Ok(command) => command,
+        Err(text) => return refused(text),
     };
-    let load = || AdminConfig::load(&arguments, &ProcessEnvironment, Path::new(DEFAULT_FILE));
-    let done = match command.as_deref() {
-        None => match load() {
-            Ok(loaded) => run(loaded).await,
-            Err(error) => return refused(error),
-        },
-        Some("restore-mark") => match load() {
-            Ok(loaded) => mark(&loaded.config).await,
-            Err(error) => return refused(error),
-        },
-        Some("import") => return refused("longmen-admin: import comes in a later version"),
-        Some(other) => {
-            return refused(format!(
-                "longmen-admin: unknown command {other}, expected restore-mark, or none to serve"
-            ));
-        }
+    let loaded = match AdminConfig::load(&arguments, &ProcessEnvironment, Path::new(DEFAULT_FILE)) {
+        Ok(loaded) => loaded,
+        Err(error) => return refused(error),
+    };
+    let done = match command {
+        Command::Serve => run(loaded).await,
+        Command::RestoreMark => mark(&loaded.config).await,
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

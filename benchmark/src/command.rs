@@ -2,7 +2,9 @@
 
 pub mod edits;
 pub mod first_look;
+pub mod odd;
 pub mod origin;
+pub mod soak;
 pub mod watch;
 
 use std::future::Future;

@@ -15,6 +15,9 @@ pub enum BodyError {
     /// The connection failed, or the peer broke the framing.
     #[error("body cut short: {0}")]
     Transport(#[source] hyper::Error),
+    /// The same, told by a client that is not hyper itself.
+    #[error("body cut short: {0}")]
+    Upstream(#[source] Box<dyn StdError + Send + Sync>),
     /// A filter refused to go on.
     #[error("body filter: {0}")]
     Filter(#[source] Box<dyn StdError + Send + Sync>),

@@ -86,6 +86,12 @@ pub enum Reason {
     UpstreamConnect,
     /// Connecting to the upstream took too long.
     UpstreamConnectTimeout,
+    /// The upstream's name has no addresses, or cannot be looked up.
+    UpstreamDns,
+    /// No TLS with the upstream: certificate, name or protocol.
+    UpstreamTls,
+    /// No connection of a fixed pool came free.
+    UpstreamPool,
     /// The upstream did not answer in time.
     UpstreamTimeout,
     /// The upstream closed or reset the connection before a full head.
@@ -94,6 +100,10 @@ pub enum Reason {
     UpstreamProtocol,
     /// The upstream refused to switch protocols.
     UpstreamUpgrade,
+    /// The gateway stops.
+    Stopping,
+    /// A websocket carried nothing for too long.
+    Idle,
 }
 
 impl Reason {
@@ -118,10 +128,15 @@ impl Reason {
             Self::Panic => "panic",
             Self::UpstreamConnect => "upstream_connect",
             Self::UpstreamConnectTimeout => "upstream_connect_timeout",
+            Self::UpstreamDns => "upstream_dns",
+            Self::UpstreamTls => "upstream_tls",
+            Self::UpstreamPool => "upstream_pool",
             Self::UpstreamTimeout => "upstream_timeout",
             Self::UpstreamReset => "upstream_reset",
             Self::UpstreamProtocol => "upstream_protocol",
             Self::UpstreamUpgrade => "upstream_upgrade",
+            Self::Stopping => "stopping",
+            Self::Idle => "idle",
         }
     }
 }

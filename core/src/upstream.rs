@@ -15,8 +15,12 @@ pub use address::{Address, AddressFault, Scheme};
 pub use balance::{BalanceState, Choice, LoadBalance};
 pub(crate) use client::SHENYU_TIMEOUT;
 pub use client::{
-    ClientOptions, HyperClient, SendFailure, SendFuture, Tunnel, UpstreamClient, request_head_for,
+    Answer, ClientFactory, ClientOptions, ConnectFailure, ConnectionStats, HyperClient, KeyStore,
+    LookUp, LookUpError, LookUpFuture, PoolLimit, PoolOptions, ProxyOptions, ReqwestClient,
+    SendFailure, SendFuture, SystemLookUp, TlsOptions, TlsSetupError, Tunnel, UpstreamClient,
+    request_head_for,
 };
 pub use endpoint::{Endpoint, EndpointRegistry, InFlight};
-pub use header::{is_event_stream, strip_hop_by_hop};
+pub(crate) use header::join_cookies;
+pub use header::{announce_body, is_event_stream, strip_hop_by_hop};
 pub use set::{Member, UpstreamSet};

@@ -12,8 +12,10 @@ use http::request::Parts;
 use http::uri::PathAndQuery;
 use tokio::runtime::Handle as RuntimeHandle;
 
+use super::driver::Switched;
 use super::{Exchange, Target};
 use crate::body::Body;
+use crate::condition::check_path;
 use crate::error::{Fault, GatewayError, Reason};
 use crate::layer::Permit;
 use crate::model::MetaData;
@@ -96,6 +98,8 @@ pub struct RequestContext {
     pub target: Option<Target>,
     /// The part that lives to the end of the request.
     pub exchange: Exchange,
+    /// A websocket that is about to begin.
+    pub(super) switched: Option<Box<Switched>>,
     /// Whether the plugin that runs now has its hit as the last of the exchange.
     pub(super) keeps_in_hit: bool,
     runtime: RuntimeHandle,
@@ -120,6 +124,7 @@ impl RequestContext {
             rewrite_uri: None,
             target: None,
             exchange,
+            switched: None,
             keeps_in_hit: false,
             runtime,
             unix_ms,
@@ -192,10 +197,12 @@ impl RequestContext {
     /// one, each with the client's query untouched.
     ///
     /// An empty path becomes `/`. Bytes that may not stand in a target are percent-encoded; what is
-    /// encoded already stays.
+    /// encoded already stays. Where the rewritten path has a query, the client's is added to it; the
+    /// reference makes one with two `?` of them. What a client's path must not be, a path made of it
+    /// must not be either: cutting `/api` off `/api../x` leaves a dot segment.
     ///
     /// # Errors
-    /// A rewritten path that is no request target even so.
+    /// A rewritten path that is refused, or no request target even so.
     pub fn upstream_target(&self) -> Result<PathAndQuery, GatewayError> {
         let path = match (&self.rewrite_uri, &self.real_url) {
             (Some(path), _) if !path.trim().is_empty() => path,
@@ -214,8 +221,16 @@ impl RequestContext {
             text.push('/');
         }
         push_encoded(&mut text, path);
+        let end = text.find('?').unwrap_or(text.len());
+        check_path(&text[..end]).map_err(|fault| {
+            GatewayError::bad_request(
+                Reason::BadPath,
+                format!("the rewritten path is refused: {fault}"),
+            )
+        })?;
         if let Some(query) = self.raw_query() {
-            text.push('?');
+            // A rewritten path may bring parameters of its own; the client's follow.
+            text.push(if path.contains('?') { '&' } else { '?' });
             text.push_str(query);
         }
         PathAndQuery::from_maybe_shared(Bytes::from(text)).map_err(|error| {

@@ -12,6 +12,9 @@ use http::{Request, Response, StatusCode};
 use tokio::runtime::Handle;
 use tracing::{debug, warn};
 
+pub(super) use tunnel::Switched;
+pub use tunnel::{TunnelLimits, TunnelTotals, Tunnels};
+
 use super::{Hit, Inbound, RequestContext};
 use crate::body::Body;
 use crate::error::{ErrorStatus, Fault, GatewayError, Reason};
@@ -27,6 +30,8 @@ pub struct DriverOptions {
     pub rpc_type_header: bool,
     /// Protocols that are served, for that header.
     pub rpc_types: &'static [&'static str],
+    /// The gateway's websockets.
+    pub tunnels: Tunnels,
 }
 
 impl Default for DriverOptions {
@@ -35,6 +40,7 @@ impl Default for DriverOptions {
             error_status: ErrorStatus::Standard,
             rpc_type_header: false,
             rpc_types: &["http", "websocket"],
+            tunnels: Tunnels::default(),
         }
     }
 }
@@ -81,6 +87,13 @@ impl Driver {
         };
         let (head, body) = response.into_parts();
         cx.exchange.answered(head.status);
+        if let Some(switched) = cx.switched.take()
+            && head.status == StatusCode::SWITCHING_PROTOCOLS
+        {
+            // It ends when the websocket does.
+            switched.begin(cx.exchange, &shared.runtime);
+            return Response::from_parts(head, body);
+        }
         Response::from_parts(head, cx.exchange.watch(body))
     }
 
@@ -104,6 +117,7 @@ impl Driver {
             // The snapshot is held until the last plugin has decided about the head, not longer.
             let snapshot = self.0.store.load();
             head::protocol(cx, &snapshot, &self.0.options)?;
+            head::keep_end_to_end(cx);
             head::run(cx, &snapshot).await?
         };
         let response = match early {
@@ -121,7 +135,7 @@ impl Driver {
         if let Some(response) = body::request(cx).await? {
             return Ok(response);
         }
-        around::run(cx, &self.0.client).await
+        around::run(cx, &self.0.client, &self.0.options.tunnels).await
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 use http::{Request, Response, StatusCode};
 use tokio::time::timeout;
 
-use super::{Aside, tunnel};
+use super::{Aside, Tunnels, tunnel};
 use crate::body::Body;
 use crate::chain::completion::AttemptDone;
 use crate::chain::{Around, Attempt, Exchange, Hit, Hooks, RequestContext, Target, TargetKind};
@@ -23,14 +23,15 @@ type CallFuture<'a> =
 pub(super) async fn run(
     cx: &mut RequestContext,
     client: &Arc<dyn UpstreamClient>,
+    tunnels: &Tunnels,
 ) -> Result<Response<Body>, GatewayError> {
     if cx.exchange.hits.is_empty() {
-        return attempt(cx, client, false).await;
+        return attempt(cx, client, tunnels, false).await;
     }
     let result = {
         let mut aside = Aside::of(cx);
         let (hits, cx) = aside.parts();
-        Nested { hits, client }.call(cx).await
+        Nested { hits, client, tunnels }.call(cx).await
     };
     let Exchange { hits, attempt_log, .. } = &mut cx.exchange;
     for (number, done) in (1..).zip(attempt_log.drain(..)) {
@@ -50,6 +51,7 @@ pub(super) async fn run(
 struct Nested<'a> {
     hits: &'a mut [Hit],
     client: &'a Arc<dyn UpstreamClient>,
+    tunnels: &'a Tunnels,
 }
 
 impl Around for Nested<'_> {
@@ -57,12 +59,12 @@ impl Around for Nested<'_> {
         let outer = self.hits.iter().position(|hit| hit.rule.parts.hooks.has(Hooks::AROUND));
         let inner = outer.and_then(|outer| self.hits[outer..].split_first_mut());
         let Some((hit, inner)) = inner else {
-            return Box::pin(attempt(cx, self.client, true));
+            return Box::pin(attempt(cx, self.client, self.tunnels, true));
         };
-        let client = self.client;
+        let (client, tunnels) = (self.client, self.tunnels);
         Box::pin(async move {
             let plugin = hit.plugin.clone();
-            let mut next = Nested { hits: inner, client };
+            let mut next = Nested { hits: inner, client, tunnels };
             plugin.around(hit, cx, &mut next).await
         })
     }
@@ -75,6 +77,7 @@ impl Around for Nested<'_> {
 async fn attempt(
     cx: &mut RequestContext,
     client: &Arc<dyn UpstreamClient>,
+    tunnels: &Tunnels,
     keep: bool,
 ) -> Result<Response<Body>, GatewayError> {
     let Some(target) = cx.target.clone() else { return Err(super::no_target(cx)) };
@@ -82,7 +85,7 @@ async fn attempt(
     let started = Instant::now();
     let result = match target.kind {
         TargetKind::Http => exchange(cx, client, &target, keep).await,
-        TargetKind::WebSocket => tunnel::open(cx, client, &target).await,
+        TargetKind::WebSocket => tunnel::open(cx, client, &target, tunnels).await,
     };
     if keep {
         cx.exchange.attempt_log.push(AttemptDone {

@@ -68,9 +68,10 @@ async fn one(
 fn unreadable(error: BodyError) -> GatewayError {
     let message = match error {
         BodyError::TooLarge { .. } => "the upstream's answer is larger than a plugin can take",
-        BodyError::Transport(_) | BodyError::Filter(_) | BodyError::Stalled { .. } => {
-            "the upstream's answer broke off"
-        }
+        BodyError::Transport(_)
+        | BodyError::Upstream(_)
+        | BodyError::Filter(_)
+        | BodyError::Stalled { .. } => "the upstream's answer broke off",
     };
     GatewayError::new(Fault::Upstream, Reason::UpstreamProtocol, StatusCode::BAD_GATEWAY, message)
         .detail(error)
