@@ -316,7 +316,9 @@ fn reason_of(error: &BodyError) -> Reason {
     match error {
         BodyError::Stalled { .. } => Reason::UpstreamTimeout,
         BodyError::Filter(_) => Reason::PluginFailed,
-        BodyError::Transport(_) | BodyError::TooLarge { .. } => Reason::UpstreamReset,
+        BodyError::Transport(_) | BodyError::Upstream(_) | BodyError::TooLarge { .. } => {
+            Reason::UpstreamReset
+        }
     }
 }
 

@@ -166,8 +166,7 @@ impl StallTimer {
     fn wait(&mut self, cx: &mut Context<'_>, waiting: Waiting) -> Poll<io::Error> {
         let limit = self.limit;
         let begins = self.waiting.is_none();
-        let sleep =
-            self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
         if begins {
             self.waiting = Some(waiting);
             sleep.as_mut().reset(Instant::now() + limit);
