@@ -13,11 +13,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use longmen_core::body::Body;
-use longmen_core::chain::{Connection, Inbound};
+use longmen_core::chain::{Connection, Edge, Inbound};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
@@ -96,6 +96,7 @@ pub(crate) async fn serve<S>(
     stream: TcpStream,
     peer: SocketAddr,
     service: S,
+    edge: Arc<Edge>,
     settings: Arc<Settings>,
 ) where
     S: Service<Request<Inbound>, Response = Response<Body>, Error = Infallible> + Send + 'static,
@@ -114,17 +115,18 @@ pub(crate) async fn serve<S>(
     let closing = Arc::clone(&settings.closing);
     let sequential = protocol == Protocol::Http1;
     let watch = Arc::new(Watch::new(begun, sequential, closing, settings.last_request));
+    let connection = Arc::new(Connection::new(peer, local, edge));
     let service = ConnectionService {
         stack: Arc::new(Mutex::new(service)),
-        connection: Arc::new(Connection { peer, local }),
+        connection: Arc::clone(&connection),
         watch: Arc::clone(&watch),
     };
     let io = TokioIo::new(WatchedIo { inner: stream, watch: Arc::clone(&watch) });
     let mut timer = pin!(tokio::time::sleep_until(begun + settings.limits.head));
     let ended = match protocol {
         Protocol::Http1 => {
-            let connection = settings.http1.serve_connection(io, service).with_upgrades();
-            until_late(pin!(connection), &watch, timer.as_mut(), &settings.limits).await
+            let serving = settings.http1.serve_connection(io, service).with_upgrades();
+            until_late(pin!(serving), &watch, timer.as_mut(), &settings.limits).await
         }
         Protocol::Http2 => {
             let mut connection = pin!(settings.http2.serve_connection(io, service));
@@ -144,7 +146,20 @@ pub(crate) async fn serve<S>(
         }
     };
     if let Err(end) = ended {
+        if let (Some(observer), Some(status)) = (&connection.edge.observer, refused(&end)) {
+            observer.unreadable(&connection, status);
+        }
         debug!(%peer, "connection ended: {end}");
+    }
+}
+
+/// The status with which the server has refused what it could not read.
+fn refused(end: &End) -> Option<StatusCode> {
+    let End::Server(error) = end else { return None };
+    match (error.is_parse_too_large(), error.is_parse()) {
+        (true, _) => Some(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE),
+        (false, true) => Some(StatusCode::BAD_REQUEST),
+        (false, false) => None,
     }
 }
 

@@ -3,30 +3,29 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use longmen_core::chain::{Driver, DriverOptions, Registry, TunnelLimits, Tunnels};
-use longmen_core::error::ErrorStatus;
-use longmen_core::layer::{HeadLimits, InFlightLimit};
+use longmen_core::layer::InFlightLimit;
 use longmen_core::lifecycle::Lifecycle;
 use longmen_core::snapshot::{
     MissingPlugin, Publisher, PublisherOptions, SnapshotStore, UpstreamMode,
 };
+use longmen_core::telemetry::access_log::AccessLog;
 use longmen_core::upstream::{ClientFactory, UpstreamClient};
 use tokio::runtime::{Builder, Runtime};
 use tracing::info;
 
 use crate::client;
-use crate::config::{
-    ClientStrategy, Compat, GatewayConfig, OnMissing, RpcTypeHeader, UpstreamsMode,
-};
+use crate::config::{ClientStrategy, GatewayConfig, OnMissing, RpcTypeHeader, UpstreamsMode};
 use crate::connection::Settings;
+use crate::edge::{self, Watchers};
 use crate::handover::Post;
 use crate::management::{self, Endpoints};
 use crate::sockets;
-use crate::stack::Parts;
+use crate::stack::{Filters, Parts};
 use crate::stop::Work;
 use crate::sync::{self, Applier, LinkOptions};
 use crate::worker::{ConnectionLimit, Worker};
@@ -88,6 +87,8 @@ pub struct RunningGateway {
     /// Taken when it stops.
     control: Option<Runtime>,
     workers: Vec<JoinHandle<()>>,
+    /// Closed when the workers have ended.
+    access_log: Option<AccessLog>,
     delay: Duration,
     grace: Duration,
 }
@@ -134,10 +135,19 @@ impl GatewayBuilder {
             .build()?;
         let store = Arc::new(SnapshotStore::new());
         let [stopping, closing, handed_over] = [(); 3].map(|()| Arc::new(AtomicBool::new(false)));
+        let watchers = Watchers::start(&config)?;
+        let filters = edge::filters(&config)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.to_string()))?;
         let publisher = Publisher::new(Arc::clone(&store), registry, publisher_options(&config));
-        let applier = Applier::new(publisher);
+        let applier = Applier::new(publisher, watchers.metrics.clone());
         let prefixes = config.filters.health_paths.clone();
-        let endpoints = Endpoints::new(Arc::clone(&store), prefixes, Arc::clone(&stopping));
+        let endpoints = Endpoints::new(
+            Arc::clone(&store),
+            prefixes,
+            Arc::clone(&stopping),
+            watchers.metrics.clone(),
+            config.management.on_public_port,
+        );
         let clients = client::factory(&config.http_client, control.handle())?;
         let work = Work {
             lifecycle: Lifecycle::new(),
@@ -148,7 +158,13 @@ impl GatewayBuilder {
         };
         let spare = opened.spare()?;
         let address = opened.address;
-        let shared = SharedParts { store: &store, endpoints: &endpoints, clients: &clients };
+        let shared = SharedParts {
+            store: &store,
+            endpoints: &endpoints,
+            clients: &clients,
+            filters: &filters,
+            watchers: &watchers,
+        };
         let workers = start_workers(&config, opened.public, shared, &closing, &work)?;
         let management = control.block_on(management::serve(
             opened.management,
@@ -165,7 +181,11 @@ impl GatewayBuilder {
         };
         work.lifecycle.spawn(control.handle(), "handover", post.run(opened.predecessor, spare));
         housekeeping(&applier, &control, &work.lifecycle);
-        let links = link_options(&config, address.port());
+        let sessions = Arc::new(AtomicUsize::new(0));
+        if let Some(metrics) = &watchers.metrics {
+            edge::control_figures(metrics, &store, &applier, &sessions);
+        }
+        let links = link_options(&config, address.port(), sessions);
         sync::start(links, &applier, control.handle(), &work.lifecycle);
         info!(%address, %management, workers = workers.len(), "serving");
         Ok(RunningGateway {
@@ -179,6 +199,7 @@ impl GatewayBuilder {
             handed_over,
             control: Some(control),
             workers,
+            access_log: watchers.access_log,
             delay: config.shutdown.delay,
             grace: config.shutdown.grace,
         })
@@ -220,6 +241,9 @@ impl RunningGateway {
         for worker in self.workers.drain(..) {
             let _ = worker.join();
         }
+        if let Some(log) = self.access_log.take() {
+            log.close();
+        }
         control.shutdown_timeout(Duration::from_millis(100));
         info!("stopped");
         well
@@ -251,7 +275,7 @@ fn publisher_options(config: &GatewayConfig) -> PublisherOptions {
     }
 }
 
-fn link_options(config: &GatewayConfig, port: u16) -> LinkOptions {
+fn link_options(config: &GatewayConfig, port: u16, sessions: Arc<AtomicUsize>) -> LinkOptions {
     let websocket = &config.sync.websocket;
     LinkOptions {
         urls: websocket.urls.clone(),
@@ -265,13 +289,7 @@ fn link_options(config: &GatewayConfig, port: u16) -> LinkOptions {
         reconnect_interval: websocket.reconnect_interval,
         master_check_interval: websocket.master_check_interval,
         max_message_bytes: websocket.max_message_bytes,
-    }
-}
-
-fn error_status(config: &GatewayConfig) -> ErrorStatus {
-    match config.compat.error_status {
-        Compat::Shenyu => ErrorStatus::Shenyu,
-        Compat::Standard => ErrorStatus::Standard,
+        sessions,
     }
 }
 
@@ -296,6 +314,8 @@ struct SharedParts<'a> {
     store: &'a Arc<SnapshotStore>,
     endpoints: &'a Endpoints,
     clients: &'a ClientFactory,
+    filters: &'a Filters,
+    watchers: &'a Watchers,
 }
 
 fn start_workers(
@@ -308,12 +328,15 @@ fn start_workers(
     let (_, threads_each) = sockets::workers(config);
     let soft = work.lifecycle.soft().clone();
     let settings = Arc::new(Settings::new(config, Arc::clone(closing), soft));
-    let limits = HeadLimits {
-        max_target: config.netty.max_initial_line_bytes,
-        max_body: config.limits.request_max_bytes,
-    };
+    if let Some(metrics) = &shared.watchers.metrics {
+        edge::connection_figures(metrics, &work.connections);
+        edge::websocket_figures(metrics, &work.tunnels);
+        let clients = shared.clients.clone();
+        metrics.connections(move || clients.stats());
+    }
+    let limits = edge::head_limits(config);
     let driver_options = DriverOptions {
-        error_status: error_status(config),
+        error_status: edge::error_status(config),
         rpc_type_header: config.compat.rpc_type_header == RpcTypeHeader::Honour,
         tunnels: work.tunnels.clone(),
         ..DriverOptions::default()
@@ -324,12 +347,14 @@ fn start_workers(
             (Arc::clone(shared.store), shared.endpoints.clone(), work.in_flight.clone());
         let (clients, driver_options) = (shared.clients.clone(), driver_options.clone());
         let strategy = config.http_client.strategy;
-        let error_status = error_status(config);
+        let error_status = edge::error_status(config);
+        let filters = shared.filters.clone();
         let worker = Worker {
             name: format!("worker-{number}"),
             threads: threads_each,
             listeners,
             settings: Arc::clone(&settings),
+            edge: Arc::new(shared.watchers.edge(config)),
             connections: work.connections.clone(),
             tunnels: work.tunnels.clone(),
             doors: work.doors.clone(),
@@ -346,7 +371,7 @@ fn start_workers(
                     runtime.clone(),
                     wall_clock,
                 );
-                (Parts { error_status, endpoints, in_flight, limits, driver }, client)
+                (Parts { error_status, endpoints, in_flight, limits, filters, driver }, client)
             }),
         };
         workers.push(worker.start()?);

@@ -46,7 +46,7 @@ impl Work {
         let in_time = self.lifecycle.ended(until.saturating_duration_since(Instant::now())).await;
         let websockets = self.tunnels.open();
         let requests = self.in_flight.current().saturating_sub(websockets);
-        let idle = self.connections.current().saturating_sub(requests);
+        let idle = self.connections.open().saturating_sub(requests);
         let well = self.lifecycle.stop(Duration::ZERO).await;
         let elapsed = begun.elapsed();
         if in_time {

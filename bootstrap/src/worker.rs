@@ -7,11 +7,11 @@
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use longmen_core::chain::Tunnels;
+use longmen_core::chain::{Edge, Tunnels};
 use longmen_core::lifecycle::Lifecycle;
 use longmen_core::upstream::UpstreamClient;
 use tokio::net::{TcpListener, TcpStream};
@@ -35,24 +35,34 @@ const QUEUE_MAX: usize = 65_535;
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionLimit {
     count: Arc<AtomicUsize>,
+    refused: Arc<AtomicU64>,
     limit: usize,
 }
 
 impl ConnectionLimit {
     /// A limit; 0 means none.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { count: Arc::default(), limit }
-    }
-
-    /// Connections that are open.
-    pub(crate) fn current(&self) -> usize {
-        self.count.load(Ordering::Relaxed)
+        Self { count: Arc::default(), refused: Arc::default(), limit }
     }
 
     fn enter(&self) -> Option<Entered> {
         let before = self.count.fetch_add(1, Ordering::Relaxed);
         let entered = Entered(Arc::clone(&self.count));
-        (self.limit == 0 || before < self.limit).then_some(entered)
+        if self.limit == 0 || before < self.limit {
+            return Some(entered);
+        }
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+
+    /// Connections that are open.
+    pub(crate) fn open(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Connections that were closed at once because so many are open.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
     }
 }
 
@@ -81,6 +91,7 @@ pub(crate) struct Worker {
     pub(crate) threads: usize,
     pub(crate) listeners: Vec<std::net::TcpListener>,
     pub(crate) settings: Arc<Settings>,
+    pub(crate) edge: Arc<Edge>,
     pub(crate) connections: ConnectionLimit,
     pub(crate) tunnels: Tunnels,
     pub(crate) doors: Doors,
@@ -121,20 +132,18 @@ impl Worker {
         let loops = TaskTracker::new();
         for listener in self.listeners {
             let serve = {
-                let (stack, settings, connections, serving) = (
-                    stack.clone(),
-                    Arc::clone(&self.settings),
-                    self.connections.clone(),
-                    serving.clone(),
-                );
+                let (stack, connections, serving) =
+                    (stack.clone(), self.connections.clone(), serving.clone());
+                let (settings, edge) = (Arc::clone(&self.settings), Arc::clone(&self.edge));
                 move |stream, peer| {
                     let Some(entered) = connections.enter() else {
                         debug!(%peer, "connection refused: at the limit of connections");
                         return;
                     };
                     let (stack, settings) = (stack.clone(), Arc::clone(&settings));
+                    let edge = Arc::clone(&edge);
                     serving.spawn(async move {
-                        connection::serve(stream, peer, stack, settings).await;
+                        connection::serve(stream, peer, stack, edge, settings).await;
                         drop(entered);
                     });
                 }

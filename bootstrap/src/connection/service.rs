@@ -41,11 +41,8 @@ where
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let in_work = self.watch.request();
         let sequential = request.version() <= Version::HTTP_11;
-        let request = request.map(|incoming| Inbound {
-            body: Body::from(incoming),
-            connection: Arc::clone(&self.connection),
-            received: Instant::now(),
-            permit: None,
+        let request = request.map(|incoming| {
+            Inbound::new(Body::from(incoming), Arc::clone(&self.connection), Instant::now())
         });
         let inner = self.stack.lock().unwrap_or_else(PoisonError::into_inner).call(request);
         Answering { inner, in_work: Some(in_work), sequential }

@@ -213,7 +213,7 @@ mod tests {
         write_stall: Duration::from_millis(100),
     };
 
-    fn watch() -> Arc<Watch> {
+    fn opened() -> Arc<Watch> {
         Arc::new(Watch::new(Instant::now(), true, Arc::default(), u64::MAX))
     }
 
@@ -227,10 +227,10 @@ mod tests {
 
     #[tokio::test]
     async fn each_wait_has_its_own_limit() {
-        let watch = watch();
+        let watch = opened();
         assert_eq!(late(&watch).await.0, Late::Head, "the first head is due from the opening");
 
-        let watch = watch();
+        let watch = opened();
         let in_work = watch.request();
         watch.received();
         drop(in_work);
@@ -243,7 +243,7 @@ mod tests {
         watch.waits();
         assert_eq!(late(&watch).await.0, Late::Head, "a head that began");
 
-        let watch = watch();
+        let watch = opened();
         let _in_work = watch.request();
         watch.stalls();
         assert_eq!(late(&watch).await.0, Late::WriteStall);
@@ -251,7 +251,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_has_no_limit_here() {
-        let watch = watch();
+        let watch = opened();
         let in_work = watch.request();
         let other = Arc::clone(&watch);
         let waiting = tokio::spawn(async move { late(&other).await });

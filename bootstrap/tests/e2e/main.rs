@@ -1,12 +1,16 @@
 //! The gateway from outside, and the rules of the workspace.
 
 mod bad_clients;
+mod edge;
 mod fake_admin;
+mod fed;
 mod field_cases;
 mod golden_gateway;
 mod grpc;
 mod guards;
+mod limits;
 mod master_check;
+mod observed;
 mod odd_requests;
 mod slow_clients;
 mod standard;

@@ -15,7 +15,7 @@ use crate::support::upstream;
 
 /// An upstream, and an admin that sends plain requests and websockets there.
 struct Scene {
-    origin: Origin,
+    _origin: Origin,
     admin: FakeAdmin,
 }
 
@@ -26,11 +26,26 @@ impl Scene {
         let mut manners: Manners = routed(&address);
         manners.sequence.extend(objects("websocket", "/", &address, "{}"));
         let admin = FakeAdmin::start(manners).await;
-        Self { origin, admin }
+        Self { _origin: origin, admin }
     }
 
     /// The arguments of a gateway of this scene on `port`; 0 takes a free one.
     fn arguments(&self, port: u16) -> Vec<String> {
+        self.arguments_with(port, &[])
+    }
+
+    /// The same with some arguments (`--key=value`) added, or in place of the usual ones.
+    fn arguments_with(&self, port: u16, others: &[&str]) -> Vec<String> {
+        let key = |argument: &str| argument.split('=').next().unwrap_or_default().to_owned();
+        let replaced: Vec<String> = others.iter().map(|other| key(other)).collect();
+        let usual = self.usual(port).into_iter();
+        let mut arguments: Vec<String> =
+            usual.filter(|argument| !replaced.contains(&key(argument))).collect();
+        arguments.extend(others.iter().map(|other| (*other).to_owned()));
+        arguments
+    }
+
+    fn usual(&self, port: u16) -> [String; 6] {
         [
             format!("--server.port={port}"),
             "--server.address=127.0.0.1".to_owned(),
@@ -39,6 +54,5 @@ impl Scene {
             "--shenyu.shutdown.grace=8000".to_owned(),
             format!("--shenyu.sync.websocket.urls={}", self.admin.url()),
         ]
-        .into()
     }
 }

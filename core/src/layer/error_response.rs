@@ -79,7 +79,7 @@ impl<F: Future<Output = Result<Response<Body>, GatewayError>>> Future for ErrorR
             Ok(response) => response,
             Err(error) => {
                 debug!(reason = %error.reason(), "request refused: {error}");
-                if *this.grpc { error.to_grpc_response() } else { error.to_response(*this.mode) }
+                error.into_response(*this.mode, *this.grpc)
             }
         }))
     }

@@ -121,9 +121,8 @@ async fn one(stream: &mut TcpStream, text: &str, keeps: bool) -> Result<bool, St
             }
         }
         let read = stream.read_buf(&mut seen).await;
-        match read.map_err(|error| format!("after {} bytes: {error}", seen.len()))? {
-            0 => return Err(format!("ended after {} bytes of an answer", seen.len())),
-            _ => {}
+        if read.map_err(|error| format!("after {} bytes: {error}", seen.len()))? == 0 {
+            return Err(format!("ended after {} bytes of an answer", seen.len()));
         }
     }
 }

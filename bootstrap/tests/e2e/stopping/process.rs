@@ -30,7 +30,7 @@ impl Process {
     /// Starts it as a supervisor would: with a listening socket as descriptor 3.
     pub(super) fn with_socket(arguments: &[String], listener: &TcpListener) -> Self {
         let mut command = Command::new("sh");
-        let script = r#"LISTEN_PID=$$ LISTEN_FDS=1 exec "$0" "$@" 3<&0 0</dev/null"#;
+        let script = r#"export LISTEN_PID=$$ LISTEN_FDS=1; exec "$0" "$@" 3<&0 0</dev/null"#;
         command.args(["-c", script, BINARY]).args(arguments);
         command.stdin(Stdio::from(std::os::fd::OwnedFd::from(listener.try_clone().unwrap())));
         Self::run(command)

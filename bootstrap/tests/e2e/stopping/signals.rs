@@ -46,8 +46,7 @@ async fn sigterm_under_load_cuts_nothing_off() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_does_not_end_is_cut_off_and_named() {
     let scene = Scene::new().await;
-    let mut arguments = scene.arguments(0);
-    arguments.push("--shenyu.shutdown.grace=600".to_owned());
+    let arguments = scene.arguments_with(0, &["--shenyu.shutdown.grace=600"]);
     let mut process = Process::start(&arguments);
     let address = process.address().await;
     until_routed(address).await;
@@ -80,8 +79,7 @@ async fn a_second_signal_ends_the_waiting() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn while_it_delays_it_serves_as_before_but_is_not_ready() {
     let scene = Scene::new().await;
-    let mut arguments = scene.arguments(0);
-    arguments.push("--shenyu.shutdown.delay=800".to_owned());
+    let arguments = scene.arguments_with(0, &["--shenyu.shutdown.delay=2500"]);
     let mut process = Process::start(&arguments);
     let address = process.address().await;
     until_routed(address).await;

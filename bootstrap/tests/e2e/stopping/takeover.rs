@@ -18,9 +18,7 @@ async fn ten_restarts_under_load_lose_nothing() {
     let load = Load::start(address, 3, Refused::Fails);
     for _ in 0..10 {
         load.more(50).await;
-        let mut arguments = scene.arguments(address.port());
-        arguments.push(TAKEOVER.to_owned());
-        let next = Process::start(&arguments);
+        let next = Process::start(&scene.arguments_with(address.port(), &[TAKEOVER]));
         next.says("took over").await;
         assert_eq!(process.ended().await.code(), Some(0), "{}", process.log());
         assert!(process.log().contains("everything came to its end"), "{}", process.log());
@@ -38,11 +36,9 @@ async fn a_successor_that_does_not_get_ready_changes_nothing() {
     let mut process = Process::start(&scene.arguments(0));
     let address = process.address().await;
     until_routed(address).await;
-    let mut arguments = scene.arguments(address.port());
-    arguments.push(TAKEOVER.to_owned());
     // An admin that is not there.
-    arguments.push("--shenyu.sync.websocket.urls=ws://127.0.0.1:1/websocket".to_owned());
-    let mut next = Process::start(&arguments);
+    let nowhere = "--shenyu.sync.websocket.urls=ws://127.0.0.1:1/websocket";
+    let mut next = Process::start(&scene.arguments_with(address.port(), &[TAKEOVER, nowhere]));
     process.says("a successor gets ready").await;
     until_routed(address).await;
     next.signal(Signal::TERM);
@@ -59,9 +55,7 @@ async fn a_successor_that_does_not_get_ready_changes_nothing() {
 async fn without_anybody_to_follow_it_starts_as_ever() {
     let scene = Scene::new().await;
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let mut arguments = scene.arguments(port);
-    arguments.push(TAKEOVER.to_owned());
-    let process = Process::start(&arguments);
+    let process = Process::start(&scene.arguments_with(port, &[TAKEOVER]));
     process.says("nobody to take over from").await;
     until_routed(process.address().await).await;
 }
