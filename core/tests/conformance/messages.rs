@@ -242,13 +242,17 @@ async fn interim_answers(strategy: Strategy) {
 }
 
 async fn odd_statuses(strategy: Strategy) {
-    for (line, status) in
-        [("HTTP/1.1 799 Odd", 799), ("HTTP/1.0 200 OK", 200), ("HTTP/1.1 500 ", 500)]
-    {
+    for (line, status, words_expected) in [
+        ("HTTP/1.1 799 Odd", 799, Some(&b"Odd"[..])),
+        ("HTTP/1.0 200 OK", 200, None),
+        ("HTTP/1.1 500 ", 500, Some(&b""[..])),
+    ] {
         let mut rig = Rig::new(strategy);
         let bytes = format!("{line}\r\ncontent-length: 2\r\n\r\nok");
         let (response, _held) = answered(&mut rig, bytes.as_bytes()).await;
         assert_eq!(response.status().as_u16(), status);
+        let words = response.extensions().get::<hyper::ext::ReasonPhrase>();
+        assert_eq!(words.map(hyper::ext::ReasonPhrase::as_bytes), words_expected);
         assert_eq!(text(response).await, "ok");
     }
 }

@@ -144,7 +144,12 @@ impl ReqwestClient {
             return Err(failure::of_large_head(&endpoint.address, limit).into());
         }
         let mut response: Response<reqwest::Body> = response.into();
+        // Of what reqwest notes, only the words of the status line travel on.
+        let words = response.extensions_mut().remove::<hyper::ext::ReasonPhrase>();
         response.extensions_mut().clear();
+        if let Some(words) = words {
+            response.extensions_mut().insert(words);
+        }
         *response.version_mut() = http::Version::HTTP_11;
         Ok(response.map(|body| AnswerBody::wrap(body, permit)))
     }
