@@ -10,6 +10,7 @@ mod client;
 pub mod config;
 mod connection;
 pub mod detect;
+mod edge;
 mod gateway;
 mod listener;
 pub mod management;

@@ -1,5 +1,8 @@
 //! The one body type of requests and responses on the path.
 
+mod drain;
+mod metered;
+
 use std::error::Error as StdError;
 use std::fmt;
 use std::pin::Pin;
@@ -8,6 +11,9 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::Incoming;
+
+pub use drain::drain;
+pub use metered::{BodyLimit, Meter};
 
 /// Why a body ended early.
 #[derive(Debug, thiserror::Error)]

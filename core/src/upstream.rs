@@ -22,5 +22,5 @@ pub use client::{
 };
 pub use endpoint::{Endpoint, EndpointRegistry, InFlight};
 pub(crate) use header::join_cookies;
-pub use header::{is_event_stream, strip_hop_by_hop};
+pub use header::{announce_body, hides_body, is_event_stream, strip_hop_by_hop};
 pub use set::{Member, UpstreamSet};

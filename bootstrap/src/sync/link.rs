@@ -1,6 +1,7 @@
 //! Links: one per configured url, each opening sessions for as long as the gateway lives.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use longmen_core::lifecycle::Lifecycle;
@@ -30,11 +31,31 @@ pub(crate) struct LinkOptions {
     pub(crate) origin: String,
     pub(crate) token: Option<String>,
     pub(crate) connect_timeout: Duration,
+    /// How long an admin of ours may leave a request unanswered, or a change set unfinished.
+    pub(crate) answer_timeout: Duration,
     pub(crate) ping_interval: Duration,
     /// The longest wait between two attempts.
     pub(crate) reconnect_interval: Duration,
     pub(crate) master_check_interval: Duration,
     pub(crate) max_message_bytes: usize,
+    /// Sessions that are open, counted for the metrics.
+    pub(crate) sessions: Arc<AtomicUsize>,
+}
+
+/// A session that is open.
+struct Open<'a>(&'a AtomicUsize);
+
+impl<'a> Open<'a> {
+    fn count(sessions: &'a AtomicUsize) -> Self {
+        sessions.fetch_add(1, Ordering::Relaxed);
+        Self(sessions)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Starts all links and the master check on the control runtime.
@@ -92,7 +113,7 @@ impl Link {
             let begun = Instant::now();
             let reason = match Session::open(&self.url, &self.options).await {
                 Err(error) => error,
-                Ok(session) if session.ours => self.with_ours(session).await,
+                Ok(session) if session.ours => self.with_ours(session, complained).await,
                 Ok(session) => self.with_stock(session).await,
             };
             if begun.elapsed() >= GOOD {
@@ -110,8 +131,9 @@ impl Link {
     }
 
     /// With an admin of ours one link serves; another one that finds it taken waits, and connects
-    /// anew when its turn comes, since its own connection would be stale by then.
-    async fn with_ours(&self, session: Session) -> SessionError {
+    /// anew when its turn comes, since its own connection would be stale by then. `again`: the session
+    /// before did not last, so that another success is no news.
+    async fn with_ours(&self, session: Session, again: bool) -> SessionError {
         let (mut session, _turn) = match self.turn.try_acquire() {
             Ok(turn) => (session, turn),
             Err(_) => {
@@ -127,14 +149,21 @@ impl Link {
                 }
             }
         };
-        info!(url = self.url, "connected");
-        let reason = ours::run(&mut session, &self.applier).await;
+        let _open = Open::count(&self.options.sessions);
+        if again {
+            debug!(url = self.url, "connected");
+        } else {
+            info!(url = self.url, "connected");
+        }
+        let limit = self.options.answer_timeout;
+        let reason = ours::run(&mut session, &self.applier, limit).await;
         session.close().await;
         reason
     }
 
     async fn with_stock(&self, mut session: Session) -> SessionError {
         info!(url = self.url, "connected to a stock admin");
+        let _open = Open::count(&self.options.sessions);
         self.peer.opened();
         let reason = stock::run(&mut session, &self.applier, &self.peer).await;
         self.peer.closed();

@@ -15,8 +15,8 @@ use tracing::{debug, warn};
 pub(super) use tunnel::Switched;
 pub use tunnel::{TunnelLimits, TunnelTotals, Tunnels};
 
-use super::{Hit, Inbound, RequestContext};
-use crate::body::Body;
+use super::{Hit, Inbound, RequestContext, forwarding};
+use crate::body::{Body, drain};
 use crate::error::{ErrorStatus, Fault, GatewayError, Reason};
 use crate::snapshot::SnapshotStore;
 use crate::upstream::UpstreamClient;
@@ -100,6 +100,8 @@ impl Driver {
     /// Turns an error into an answer, and tells the log what the client is not told.
     fn refuse(&self, cx: &mut RequestContext, error: &GatewayError) -> Response<Body> {
         cx.exchange.because(error.reason());
+        // A client that still sends is to get its answer all the same.
+        drain(std::mem::take(&mut cx.body));
         let path = cx.exchange.target().path();
         match error.fault() {
             Fault::Gateway if error.reason() == Reason::PluginFailed => {
@@ -122,7 +124,11 @@ impl Driver {
         };
         let response = match early {
             Some(response) => response,
-            None => self.proxy(cx).await?,
+            None => {
+                let result = self.proxy(cx).await;
+                // Whatever came of the call: it was made with a body cut off past its limit.
+                cx.over_limit().map_or(result, Err)?
+            }
         };
         response::run(cx, response).await
     }
@@ -132,9 +138,11 @@ impl Driver {
         if cx.target.is_none() {
             return Err(no_target(cx));
         }
+        cx.meter_body();
         if let Some(response) = body::request(cx).await? {
             return Ok(response);
         }
+        forwarding::apply(cx);
         around::run(cx, &self.0.client, &self.0.options.tunnels).await
     }
 }

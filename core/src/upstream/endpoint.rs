@@ -10,6 +10,7 @@ use http::HeaderValue;
 
 use super::{Address, AddressFault};
 use crate::model::Upstream;
+use crate::telemetry::metrics::SeriesSlot;
 
 /// One upstream of one selector, for as long as it is configured anywhere.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub struct Endpoint {
     pub host: HeaderValue,
     /// Identifies the connections it may share: equal for equal (scheme, host:port).
     pub pool_key: u64,
+    /// Its metrics, from the first attempt on.
+    pub series: SeriesSlot,
     in_flight: AtomicU32,
     /// Moving average of the time to the response head, in microseconds; 0 before the first.
     latency_us: AtomicU64,
@@ -114,6 +117,7 @@ impl EndpointRegistry {
             url: upstream.url.trim().into(),
             host,
             pool_key,
+            series: SeriesSlot::new(selector_id),
             in_flight: AtomicU32::new(0),
             latency_us: AtomicU64::new(0),
         });

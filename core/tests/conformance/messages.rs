@@ -123,26 +123,22 @@ async fn request_trailers(strategy: Strategy) {
     assert_eq!((&*received.body, &*received.trailers), (&b"data"[..], "x-sum: 42\n"));
 }
 
-/// Sends a GET, and answers it with bytes; the connection stays open.
-async fn answered(rig: &mut Rig, bytes: &[u8]) -> (http::Response<Body>, impl Sized) {
+/// Sends a GET, and answers it with bytes; the connection stays open while what is returned lives.
+async fn answered(rig: &mut Rig, bytes: &[u8]) -> (http::Response<Body>, impl Sized + use<>) {
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
+    let sent = get(&endpoint, "/");
+    let bytes = bytes.to_vec();
     let upstream = async {
         let mut conn = origin.accept().await;
         conn.request().await;
-        conn
-    };
-    let sent = get(&endpoint, "/");
-    let bytes = bytes.to_vec();
-    let (response, conn) = join!(async { rig.send(&endpoint, sent).await.unwrap() }, async {
-        let mut conn = upstream.await;
-        let writing = tokio::spawn(async move {
+        tokio::spawn(async move {
             conn.send(&bytes).await;
             conn
-        });
-        (writing, origin)
-    });
-    (response, conn)
+        })
+    };
+    let (response, writing) = join!(async { rig.send(&endpoint, sent).await.unwrap() }, upstream);
+    (response, (writing, origin))
 }
 
 async fn answers_with_length(strategy: Strategy) {

@@ -1,6 +1,6 @@
 //! The two sides of a case.
 
-pub mod origin;
+pub(crate) mod origin;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -43,7 +43,7 @@ macro_rules! conformance {
 
 /// Which client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strategy {
+pub(crate) enum Strategy {
     Hyper,
     Reqwest,
 }
@@ -52,12 +52,12 @@ pub enum Strategy {
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Waits for something that is sure to happen.
-pub async fn within<F: Future>(future: F) -> F::Output {
+pub(crate) async fn within<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(LIMIT, future).await.expect("not done within the limit")
 }
 
 /// Waits until something is true that no event tells of.
-pub async fn until(what: &str, mut is_true: impl FnMut() -> bool) {
+pub(crate) async fn until(what: &str, mut is_true: impl FnMut() -> bool) {
     let waiting = async {
         while !is_true() {
             tokio::time::sleep(Duration::from_millis(2)).await;
@@ -67,23 +67,27 @@ pub async fn until(what: &str, mut is_true: impl FnMut() -> bool) {
 }
 
 /// A client of one strategy, as one worker has it, and upstreams for it.
-pub struct Rig {
-    pub strategy: Strategy,
-    pub client: Arc<dyn UpstreamClient>,
-    pub factory: ClientFactory,
+pub(crate) struct Rig {
+    pub(crate) strategy: Strategy,
+    pub(crate) client: Arc<dyn UpstreamClient>,
+    pub(crate) factory: ClientFactory,
     registry: EndpointRegistry,
 }
 
 impl Rig {
-    pub fn new(strategy: Strategy) -> Self {
+    pub(crate) fn new(strategy: Strategy) -> Self {
         Self::with(strategy, ClientOptions::default())
     }
 
-    pub fn with(strategy: Strategy, options: ClientOptions) -> Self {
+    pub(crate) fn with(strategy: Strategy, options: ClientOptions) -> Self {
         Self::of(strategy, ClientFactory::new(options, &Handle::current()).unwrap())
     }
 
-    pub fn with_names(strategy: Strategy, options: ClientOptions, names: Arc<dyn LookUp>) -> Self {
+    pub(crate) fn with_names(
+        strategy: Strategy,
+        options: ClientOptions,
+        names: Arc<dyn LookUp>,
+    ) -> Self {
         let factory = ClientFactory::with_look_up(options, &Handle::current(), names);
         Self::of(strategy, factory.unwrap())
     }
@@ -94,16 +98,16 @@ impl Rig {
     }
 
     /// The client of another worker of the same gateway.
-    pub fn another_worker(&self) -> Arc<dyn UpstreamClient> {
+    pub(crate) fn another_worker(&self) -> Arc<dyn UpstreamClient> {
         worker(self.strategy, &self.factory)
     }
 
-    pub fn endpoint(&mut self, url: &str) -> Arc<Endpoint> {
+    pub(crate) fn endpoint(&mut self, url: &str) -> Arc<Endpoint> {
         let upstream = Upstream { url: url.to_owned(), ..Upstream::default() };
         self.registry.endpoint("selector", &upstream).unwrap()
     }
 
-    pub async fn send(
+    pub(crate) async fn send(
         &self,
         endpoint: &Arc<Endpoint>,
         request: Request<Body>,
@@ -112,19 +116,19 @@ impl Rig {
     }
 
     /// The counters of the only host there is.
-    pub fn stats(&self) -> ConnectionStats {
+    pub(crate) fn stats(&self) -> ConnectionStats {
         let mut all = self.factory.stats();
         assert_eq!(all.len(), 1, "one host");
         all.remove(0)
     }
 
     /// Waits until no connection (with reqwest: no request) is in use.
-    pub async fn until_unused(&self) {
+    pub(crate) async fn until_unused(&self) {
         until("nothing is in use", || self.factory.stats().iter().all(|host| host.in_use == 0))
             .await;
     }
 
-    pub fn is_hyper(&self) -> bool {
+    pub(crate) fn is_hyper(&self) -> bool {
         self.strategy == Strategy::Hyper
     }
 }
@@ -137,7 +141,7 @@ fn worker(strategy: Strategy, factory: &ClientFactory) -> Arc<dyn UpstreamClient
 }
 
 /// A request as the chain makes them; with an `Accept`, so that reqwest is really used.
-pub fn request(endpoint: &Endpoint, method: &str, path: &str, body: Body) -> Request<Body> {
+pub(crate) fn request(endpoint: &Endpoint, method: &str, path: &str, body: Body) -> Request<Body> {
     Request::builder()
         .method(Method::from_bytes(method.as_bytes()).unwrap())
         .uri(path)
@@ -147,30 +151,26 @@ pub fn request(endpoint: &Endpoint, method: &str, path: &str, body: Body) -> Req
         .unwrap()
 }
 
-pub fn get(endpoint: &Endpoint, path: &str) -> Request<Body> {
+pub(crate) fn get(endpoint: &Endpoint, path: &str) -> Request<Body> {
     request(endpoint, "GET", path, Body::empty())
 }
 
 /// A POST with a body whose length is told.
-pub fn post(endpoint: &Endpoint, path: &str, body: impl Into<Bytes>) -> Request<Body> {
+pub(crate) fn post(endpoint: &Endpoint, path: &str, body: impl Into<Bytes>) -> Request<Body> {
     request(endpoint, "POST", path, Body::from(body.into()))
 }
 
 /// The whole body of an answer.
-pub async fn read(response: Response<Body>) -> Result<Bytes, BodyError> {
+pub(crate) async fn read(response: Response<Body>) -> Result<Bytes, BodyError> {
     Ok(within(response.into_body().collect()).await?.to_bytes())
 }
 
 /// Reads the whole body as text.
-pub async fn text(response: Response<Body>) -> String {
+pub(crate) async fn text(response: Response<Body>) -> String {
     String::from_utf8(read(response).await.unwrap().to_vec()).unwrap()
 }
 
-pub fn reason(failure: &SendFailure) -> Reason {
-    failure.error.reason()
-}
-
-pub fn error(result: Result<Response<Body>, SendFailure>) -> GatewayError {
+pub(crate) fn error(result: Result<Response<Body>, SendFailure>) -> GatewayError {
     match result {
         Ok(response) => panic!("expected a failure, got {}", response.status()),
         Err(failure) => failure.error,
@@ -178,7 +178,7 @@ pub fn error(result: Result<Response<Body>, SendFailure>) -> GatewayError {
 }
 
 /// A body whose frames the test sends, one ahead of what is read.
-pub fn streamed() -> (mpsc::Sender<Result<Frame<Bytes>, BodyError>>, Body) {
+pub(crate) fn streamed() -> (mpsc::Sender<Result<Frame<Bytes>, BodyError>>, Body) {
     let (send, receive) = mpsc::channel(1);
     (send, Body::boxed(StreamBody::new(Frames(receive))))
 }
@@ -194,6 +194,6 @@ impl futures_util::Stream for Frames {
 }
 
 /// Bytes that are not the same everywhere.
-pub fn pattern(length: usize) -> Bytes {
+pub(crate) fn pattern(length: usize) -> Bytes {
     (0..length).map(|i| u8::try_from(i * 7 % 251).unwrap()).collect::<Vec<_>>().into()
 }

@@ -30,7 +30,7 @@ fn file(name: &str) -> PathBuf {
 
 /// Every name is this machine.
 #[derive(Debug)]
-pub struct Local;
+pub(crate) struct Local;
 
 impl LookUp for Local {
     fn look_up(&self, _: &str) -> LookUpFuture {
@@ -45,19 +45,19 @@ fn trusting(roots: &[&str]) -> TlsOptions {
     TlsOptions { trusted_certificates, ..TlsOptions::default() }
 }
 
-pub fn options(tls: TlsOptions) -> ClientOptions {
+pub(crate) fn options(tls: TlsOptions) -> ClientOptions {
     ClientOptions { tls, ..ClientOptions::default() }
 }
 
-pub fn trusted() -> TlsOptions {
+pub(crate) fn trusted() -> TlsOptions {
     trusting(&["ca.pem"])
 }
 
-pub fn rig(strategy: Strategy, tls: TlsOptions) -> Rig {
+pub(crate) fn rig(strategy: Strategy, tls: TlsOptions) -> Rig {
     Rig::with_names(strategy, options(tls), Arc::new(Local))
 }
 
-pub fn server(client_certificates: bool, alpn: &[&str]) -> ServerConfig {
+pub(crate) fn server(client_certificates: bool, alpn: &[&str]) -> ServerConfig {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()

@@ -87,6 +87,10 @@ async fn attempt(
         TargetKind::Http => exchange(cx, client, &target, keep).await,
         TargetKind::WebSocket => tunnel::open(cx, client, &target, tunnels).await,
     };
+    let status = result.as_ref().ok().map(Response::status);
+    if cx.exchange.is_observed() {
+        cx.exchange.attempt_over(&target.endpoint, started.elapsed(), status);
+    }
     if keep {
         cx.exchange.attempt_log.push(AttemptDone {
             endpoint: target.endpoint,

@@ -166,7 +166,7 @@ fn keep_end_to_end(headers: &mut HeaderMap) {
 }
 
 /// What RFC 6455 asks of a handshake; anything else is refused before the upstream is bothered.
-fn check_handshake(cx: &RequestContext) -> Result<(), GatewayError> {
+pub(super) fn check_handshake(cx: &RequestContext) -> Result<(), GatewayError> {
     let header = |name: &str| cx.head.headers.get(name).and_then(|value| value.to_str().ok());
     let bad = |text| Err(GatewayError::bad_request(Reason::BadRequest, text));
     if cx.head.method != http::Method::GET {

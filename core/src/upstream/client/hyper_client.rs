@@ -23,7 +23,7 @@ use super::pooled_body::PooledBody;
 use super::{SendFailure, SendFuture, Tunnel, UpstreamClient};
 use crate::body::Body;
 use crate::error::GatewayError;
-use crate::upstream::{Endpoint, Scheme};
+use crate::upstream::{Endpoint, Scheme, announce_body};
 
 /// A kept connection that was unused for this long is looked at once more before a request is
 /// written that must not be written twice.
@@ -68,6 +68,7 @@ impl HyperClient {
         if self.is_multiplexed(endpoint, &request) {
             return self.multiplex(endpoint, request).await;
         }
+        announce_body(&mut request);
         if !self.shared.options.keep_alive {
             request.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }

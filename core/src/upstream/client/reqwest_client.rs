@@ -22,7 +22,7 @@ use super::pool::{Grant, Permit};
 use super::{SendFailure, SendFuture, Tunnel, UpstreamClient, failure};
 use crate::body::Body;
 use crate::error::{Fault, GatewayError, Reason};
-use crate::upstream::{Endpoint, Scheme};
+use crate::upstream::{Endpoint, Scheme, hides_body};
 
 use body::{AnswerBody, BodySlot};
 use connector::{Counting, FRESH, Names};
@@ -61,6 +61,10 @@ impl ReqwestClient {
             self.raw.pool().rewritten(endpoint);
             return self.raw.send(endpoint, request).await;
         };
+        // Whether HTTP/2 will be spoken, and the header must not be there, is not known here.
+        if hides_body(&request) {
+            return self.raw.send(endpoint, request).await;
+        }
         let permit = match self.raw.pool().acquire(endpoint, true).await {
             Ok(Grant::Open(permit)) => permit,
             // Never given where a fresh one is asked for.

@@ -15,34 +15,34 @@ use tokio_rustls::TlsAcceptor;
 use super::within;
 
 /// A listening socket, plain or with TLS.
-pub struct Origin {
+pub(crate) struct Origin {
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
 }
 
 impl Origin {
-    pub async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         Self::at("127.0.0.1:0").await
     }
 
-    pub async fn at(address: &str) -> Self {
+    pub(crate) async fn at(address: &str) -> Self {
         Self { listener: TcpListener::bind(address).await.unwrap(), tls: None }
     }
 
-    pub async fn with_tls(config: ServerConfig) -> Self {
+    pub(crate) async fn with_tls(config: ServerConfig) -> Self {
         Self { tls: Some(TlsAcceptor::from(Arc::new(config))), ..Self::new().await }
     }
 
-    pub fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.listener.local_addr().unwrap()
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         self.address().to_string()
     }
 
     /// The next connection.
-    pub async fn accept(&self) -> Conn {
+    pub(crate) async fn accept(&self) -> Conn {
         let (stream, _) = within(self.listener.accept()).await.unwrap();
         match &self.tls {
             None => Conn::new(Stream::Plain(stream)),
@@ -54,45 +54,45 @@ impl Origin {
     }
 
     /// The next connection, of which nothing is expected.
-    pub async fn accept_raw(&self) -> TcpStream {
+    pub(crate) async fn accept_raw(&self) -> TcpStream {
         within(self.listener.accept()).await.unwrap().0
     }
 
     /// The next connection, if its handshake succeeds.
-    pub async fn try_accept(&self) -> io::Result<Conn> {
+    pub(crate) async fn try_accept(&self) -> io::Result<Conn> {
         let (stream, _) = within(self.listener.accept()).await?;
         let tls = self.tls.as_ref().expect("with TLS");
         Ok(Conn::new(Stream::Tls(Box::new(within(tls.accept(stream)).await?))))
     }
 
     /// Whether a connection waits to be accepted, now that the client is done with its request.
-    pub async fn has_another(&self) -> bool {
+    pub(crate) async fn has_another(&self) -> bool {
         let accept = self.listener.accept();
         tokio::time::timeout(Duration::from_millis(30), accept).await.is_ok()
     }
 }
 
-pub enum Stream {
+pub(crate) enum Stream {
     Plain(TcpStream),
     Tls(Box<tokio_rustls::server::TlsStream<TcpStream>>),
 }
 
 /// A request as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Received {
+pub(crate) struct Received {
     /// Up to the blank line, without it.
-    pub head: String,
-    pub body: Vec<u8>,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
     /// The lines behind the last chunk.
-    pub trailers: String,
+    pub(crate) trailers: String,
 }
 
 impl Received {
-    pub fn line(&self) -> &str {
+    pub(crate) fn line(&self) -> &str {
         self.head.lines().next().unwrap_or_default()
     }
 
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().skip(1).find_map(|line| {
             let (found, value) = line.split_once(": ")?;
             found.eq_ignore_ascii_case(name).then_some(value)
@@ -101,8 +101,8 @@ impl Received {
 }
 
 /// One connection, from the upstream's side.
-pub struct Conn {
-    pub stream: Stream,
+pub(crate) struct Conn {
+    pub(crate) stream: Stream,
     ahead: Vec<u8>,
 }
 
@@ -111,7 +111,7 @@ impl Conn {
         Self { stream, ahead: Vec::new() }
     }
 
-    pub fn into_stream(self) -> Stream {
+    pub(crate) fn into_stream(self) -> Stream {
         assert!(self.ahead.is_empty());
         self.stream
     }
@@ -137,7 +137,7 @@ impl Conn {
     }
 
     /// Exactly so many bytes.
-    pub async fn exactly(&mut self, n: usize) -> Vec<u8> {
+    pub(crate) async fn exactly(&mut self, n: usize) -> Vec<u8> {
         while self.ahead.len() < n {
             assert_ne!(self.more().await, 0, "the client closed after {} bytes", self.ahead.len());
         }
@@ -145,13 +145,13 @@ impl Conn {
     }
 
     /// The head of a request.
-    pub async fn head(&mut self) -> Received {
+    pub(crate) async fn head(&mut self) -> Received {
         let head = self.up_to(b"\r\n\r\n").await;
         Received { head, body: Vec::new(), trailers: String::new() }
     }
 
     /// A whole request.
-    pub async fn request(&mut self) -> Received {
+    pub(crate) async fn request(&mut self) -> Received {
         let mut received = self.head().await;
         if received.header("transfer-encoding") == Some("chunked") {
             loop {
@@ -178,39 +178,39 @@ impl Conn {
         received
     }
 
-    pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
+    pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         within(self.stream.write_all(bytes.as_ref())).await.unwrap();
         within(self.stream.flush()).await.unwrap();
     }
 
     /// A whole answer with a text.
-    pub async fn answer(&mut self, text: &str) {
+    pub(crate) async fn answer(&mut self, text: &str) {
         let length = text.len();
         self.send(format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{text}")).await;
     }
 
     /// Waits until the client has closed its side; what it sent meanwhile is passed over.
-    pub async fn closed(&mut self) {
+    pub(crate) async fn closed(&mut self) {
         while self.more().await > 0 {
             self.ahead.clear();
         }
     }
 
     /// Closes with a FIN.
-    pub fn close(self) {}
+    pub(crate) fn close(self) {}
 
     /// Closes with a RST.
-    pub fn reset(self) {
+    pub(crate) fn reset(self) {
         let Stream::Plain(stream) = self.stream else { panic!("only without TLS") };
         stream.set_zero_linger().unwrap();
     }
 
-    pub fn client_certificates(&self) -> usize {
+    pub(crate) fn client_certificates(&self) -> usize {
         let Stream::Tls(stream) = &self.stream else { return 0 };
         stream.get_ref().1.peer_certificates().map_or(0, <[_]>::len)
     }
 
-    pub fn server_name(&self) -> Option<&str> {
+    pub(crate) fn server_name(&self) -> Option<&str> {
         let Stream::Tls(stream) = &self.stream else { return None };
         stream.get_ref().1.server_name()
     }
