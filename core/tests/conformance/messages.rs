@@ -247,8 +247,8 @@ async fn odd_statuses(strategy: Strategy) {
         let bytes = format!("{line}\r\ncontent-length: 2\r\n\r\nok");
         let (response, _held) = answered(&mut rig, bytes.as_bytes()).await;
         assert_eq!(response.status().as_u16(), status);
-        let words = response.extensions().get::<hyper::ext::ReasonPhrase>();
-        assert_eq!(words.map(hyper::ext::ReasonPhrase::as_bytes), words_expected);
+        let words = response.extensions().get::<::hyper::ext::ReasonPhrase>();
+        assert_eq!(words.map(::hyper::ext::ReasonPhrase::as_bytes), words_expected);
         assert_eq!(text(response).await, "ok");
     }
 }

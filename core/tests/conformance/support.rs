@@ -13,7 +13,7 @@ use http::{Method, Request, Response};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use longmen_core::body::{Body, BodyError};
-use longmen_core::error::{GatewayError, Reason};
+use longmen_core::error::GatewayError;
 use longmen_core::model::Upstream;
 use longmen_core::upstream::{
     ClientFactory, ClientOptions, ConnectionStats, Endpoint, EndpointRegistry, LookUp, SendFailure,
