@@ -1,5 +1,8 @@
 //! The one body type of requests and responses on the path.
 
+mod replay;
+mod timed;
+
 use std::error::Error as StdError;
 use std::fmt;
 use std::pin::Pin;
@@ -8,6 +11,9 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::Incoming;
+
+pub(crate) use replay::Replay;
+pub use timed::BodyTimes;
 
 /// Why a body ended early.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +36,24 @@ pub enum BodyError {
         /// How long, in milliseconds.
         millis: u64,
     },
+    /// The time of the whole request is over.
+    #[error("the time of the request is over")]
+    OverTime,
+}
+
+impl BodyError {
+    /// The body error at the bottom of another error, such as the one of an HTTP library.
+    #[must_use]
+    pub fn within<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a Self> {
+        let mut at = Some(error);
+        while let Some(error) = at {
+            if let Some(found) = error.downcast_ref() {
+                return Some(found);
+            }
+            at = error.source();
+        }
+        None
+    }
 }
 
 type BoxedBody = Pin<Box<dyn HttpBody<Data = Bytes, Error = BodyError> + Send>>;
@@ -60,6 +84,16 @@ impl Body {
         B: HttpBody<Data = Bytes, Error = BodyError> + Send + 'static,
     {
         Self(Kind::Boxed(Box::pin(body)))
+    }
+
+    /// Bounds the body in time; one that is in memory or ended is returned as it is.
+    #[must_use]
+    pub fn timed(self, times: BodyTimes) -> Self {
+        match &self.0 {
+            Kind::Empty | Kind::Full(_) => self,
+            Kind::Incoming(incoming) if incoming.is_end_stream() => self,
+            Kind::Incoming(_) | Kind::Boxed(_) => timed::bound(self, times),
+        }
     }
 
     /// The bytes, when the body is in memory and unread: such a body can be sent again.

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 
-use crate::body::Body;
+use crate::body::{Body, BodyError};
 
 /// Who caused the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -68,6 +68,8 @@ pub enum Reason {
     RuleNotFound,
     /// The matched selector has no usable upstream.
     NoUpstream,
+    /// Another upstream was to be tried, and there is none.
+    NoUpstreamLeft,
     /// No plugin chose a target.
     NoTarget,
     /// A guard that cannot run was meant for this request.
@@ -82,6 +84,12 @@ pub enum Reason {
     NotReady,
     /// A handler panicked.
     Panic,
+    /// The client sent nothing of its body for too long.
+    ClientBodyTimeout,
+    /// The request took longer than any may.
+    TotalTimeout,
+    /// The upstream is at its limit of requests.
+    UpstreamOverloaded,
     /// The upstream refused the connection or cannot be reached.
     UpstreamConnect,
     /// Connecting to the upstream took too long.
@@ -94,6 +102,10 @@ pub enum Reason {
     UpstreamProtocol,
     /// The upstream refused to switch protocols.
     UpstreamUpgrade,
+    /// The upstream sent nothing of its body for too long.
+    UpstreamBodyTimeout,
+    /// The upstream's body broke off.
+    UpstreamBodyReset,
 }
 
 impl Reason {
@@ -109,6 +121,7 @@ impl Reason {
             Self::SelectorNotFound => "selector_not_found",
             Self::RuleNotFound => "rule_not_found",
             Self::NoUpstream => "no_upstream",
+            Self::NoUpstreamLeft => "no_upstream_left",
             Self::NoTarget => "no_target",
             Self::PluginUnavailable => "plugin_unavailable",
             Self::PluginRefused => "plugin_refused",
@@ -116,12 +129,17 @@ impl Reason {
             Self::Overloaded => "overloaded",
             Self::NotReady => "not_ready",
             Self::Panic => "panic",
+            Self::ClientBodyTimeout => "client_body_timeout",
+            Self::TotalTimeout => "total_timeout",
+            Self::UpstreamOverloaded => "upstream_overloaded",
             Self::UpstreamConnect => "upstream_connect",
             Self::UpstreamConnectTimeout => "upstream_connect_timeout",
             Self::UpstreamTimeout => "upstream_timeout",
             Self::UpstreamReset => "upstream_reset",
             Self::UpstreamProtocol => "upstream_protocol",
             Self::UpstreamUpgrade => "upstream_upgrade",
+            Self::UpstreamBodyTimeout => "upstream_body_timeout",
+            Self::UpstreamBodyReset => "upstream_body_reset",
         }
     }
 }
@@ -202,10 +220,39 @@ impl GatewayError {
 
     /// Sets the status and the text that the reference uses for this.
     #[must_use]
-    pub fn shenyu(mut self, status: StatusCode, message: &'static str) -> Self {
+    pub fn shenyu(
+        mut self,
+        status: StatusCode,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
         let code = i32::from(status.as_u16());
-        self.0.shenyu = Some(Face { status, code, message: Cow::Borrowed(message) });
+        self.0.shenyu = Some(Face { status, code, message: message.into() });
         self
+    }
+
+    /// What a request body that failed means: the client's fault, whoever met it.
+    #[must_use]
+    pub fn of_request_body(error: &BodyError) -> Self {
+        match error {
+            BodyError::TooLarge { limit } => Self::new(
+                Fault::Client,
+                Reason::BodyTooLarge,
+                StatusCode::PAYLOAD_TOO_LARGE,
+                format!("the body is larger than {limit} bytes"),
+            )
+            .closing(),
+            BodyError::Stalled { .. } => Self::new(
+                Fault::Client,
+                Reason::ClientBodyTimeout,
+                StatusCode::REQUEST_TIMEOUT,
+                "the request body did not arrive in time",
+            )
+            .closing()
+            .detail(error),
+            BodyError::Transport(_) | BodyError::Filter(_) | BodyError::OverTime => {
+                Self::bad_request(Reason::BadRequest, "the request body is broken").detail(error)
+            }
+        }
     }
 
     /// Says whether another attempt is safe.

@@ -15,7 +15,7 @@ use super::Hit;
 use crate::body::{Body, BodyError};
 use crate::error::Reason;
 use crate::layer::Permit;
-use crate::upstream::Endpoint;
+use crate::upstream::{Endpoint, InFlight};
 
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,6 +26,29 @@ pub enum Outcome {
     Failed,
     /// The client left before the end of the answer.
     ClientGone,
+}
+
+/// Why a failed attempt was not repeated although the rule has retries left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NotRetried {
+    /// The upstream has had its share of retries.
+    Budget,
+    /// The request may have been processed, and its method is not one to be repeated.
+    Method,
+    /// The request may have been processed, and its body is not there any more.
+    Body,
+}
+
+impl NotRetried {
+    /// The stable code, in snake case.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Budget => "retry_budget",
+            Self::Method => "method_not_idempotent",
+            Self::Body => "body_not_kept",
+        }
+    }
 }
 
 /// Everything known about a request once it is over.
@@ -45,6 +68,8 @@ pub struct Completion {
     pub upstream: Option<Arc<Endpoint>>,
     /// Attempts on upstreams.
     pub attempts: u32,
+    /// Why a failed attempt was not repeated although the rule has retries left.
+    pub not_retried: Option<NotRetried>,
     /// Body bytes sent to the client.
     pub response_bytes: u64,
     /// From the request head to the response head.
@@ -71,6 +96,8 @@ pub struct Exchange {
     completion: Completion,
     started: Instant,
     ended: bool,
+    /// The place on the upstream that is tried now, or that answers.
+    busy: Option<InFlight>,
     /// The place among the requests under way; released after the completion.
     pub(super) permit: Option<Permit>,
     /// Guards of plugins without later hooks; released after the completion.
@@ -92,12 +119,14 @@ impl Exchange {
                 status: None,
                 upstream: None,
                 attempts: 0,
+                not_retried: None,
                 response_bytes: 0,
                 head_elapsed: None,
                 elapsed: Duration::ZERO,
             },
             started,
             ended: false,
+            busy: None,
             permit: None,
             guards: SmallVec::new(),
         }
@@ -123,13 +152,35 @@ impl Exchange {
     /// Whether anybody wants to know about the end.
     #[must_use]
     pub fn is_watched(&self) -> bool {
-        !self.hits.is_empty() || !self.guards.is_empty() || self.permit.is_some()
+        !self.hits.is_empty()
+            || !self.guards.is_empty()
+            || self.permit.is_some()
+            || self.busy.is_some()
     }
 
-    /// Records an attempt.
-    pub fn attempted(&mut self, endpoint: &Arc<Endpoint>) {
+    /// Records an attempt; the place is held to the end of the request or the next attempt.
+    pub fn attempted(&mut self, busy: InFlight) {
         self.completion.attempts += 1;
+        self.busy = Some(busy);
+    }
+
+    /// Records an upstream that is not tried, or not any more.
+    pub fn left(&mut self, endpoint: &Arc<Endpoint>) {
+        self.busy = None;
         self.completion.upstream = Some(Arc::clone(endpoint));
+    }
+
+    /// Gives the place on the upstream to whoever goes on when the request is over.
+    #[must_use]
+    pub fn hand_over(&mut self) -> Option<InFlight> {
+        let busy = self.busy.take()?;
+        self.completion.upstream = Some(Arc::clone(busy.endpoint()));
+        Some(busy)
+    }
+
+    /// Records why a failed attempt is not repeated.
+    pub fn not_retried(&mut self, why: NotRetried) {
+        self.completion.not_retried = Some(why);
     }
 
     /// Attempts so far.
@@ -160,6 +211,9 @@ impl Exchange {
         }
         self.completion.outcome = outcome;
         self.completion.elapsed = self.started.elapsed();
+        if let Some(busy) = &self.busy {
+            self.completion.upstream = Some(Arc::clone(busy.endpoint()));
+        }
         for mut hit in std::mem::take(&mut self.hits) {
             if hit.rule.parts.hooks.has(super::Hooks::COMPLETION) {
                 let plugin = Arc::clone(&hit.plugin);
@@ -202,6 +256,16 @@ impl Drop for Exchange {
     }
 }
 
+/// Why a response body did not come to its end.
+const fn broken_off(error: &BodyError) -> Reason {
+    match error {
+        BodyError::Transport(_) => Reason::UpstreamBodyReset,
+        BodyError::Stalled { .. } => Reason::UpstreamBodyTimeout,
+        BodyError::OverTime => Reason::TotalTimeout,
+        BodyError::Filter(_) | BodyError::TooLarge { .. } => Reason::PluginFailed,
+    }
+}
+
 /// A response body that carries the request to its end.
 struct Watched {
     body: Body,
@@ -228,7 +292,12 @@ impl HttpBody for Watched {
         let frame = ready!(Pin::new(&mut this.body).poll_frame(cx));
         match &frame {
             None => this.end(Outcome::Finished),
-            Some(Err(_)) => this.end(Outcome::Failed),
+            Some(Err(error)) => {
+                if let Some(exchange) = &mut this.exchange {
+                    exchange.because(broken_off(error));
+                }
+                this.end(Outcome::Failed);
+            }
             Some(Ok(frame)) => {
                 let bytes = frame.data_ref().map_or(0, |data| data.len() as u64);
                 if let Some(exchange) = &mut this.exchange {

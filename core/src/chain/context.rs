@@ -5,7 +5,7 @@ use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -94,6 +94,8 @@ pub struct RequestContext {
     pub rewrite_uri: Option<String>,
     /// Where it goes.
     pub target: Option<Target>,
+    /// How long an attempt may take to the response head where a rule says nothing.
+    pub response_timeout: Duration,
     /// The part that lives to the end of the request.
     pub exchange: Exchange,
     /// Whether the plugin that runs now has its hit as the last of the exchange.
@@ -119,6 +121,7 @@ impl RequestContext {
             rewrite_context_path: None,
             rewrite_uri: None,
             target: None,
+            response_timeout: Duration::from_secs(3),
             exchange,
             keeps_in_hit: false,
             runtime,
@@ -176,10 +179,10 @@ impl RequestContext {
         self.runtime.spawn(future);
     }
 
-    /// Head and body for the upstream, without a copy.
-    pub(super) fn take(&mut self) -> (Parts, Body) {
+    /// The head for the upstream, without a copy.
+    pub(super) fn take_head(&mut self) -> Parts {
         let (empty, ()) = http::Request::new(()).into_parts();
-        (std::mem::replace(&mut self.head, empty), std::mem::take(&mut self.body))
+        std::mem::replace(&mut self.head, empty)
     }
 
     /// Whether the upstream can be called again with the same bytes.

@@ -51,12 +51,17 @@ struct Work {
 }
 
 impl Builder {
-    pub(super) fn new(registry: Registry, on_missing: MissingPlugin, compiler: Compiler) -> Self {
+    pub(super) fn new(
+        registry: Registry,
+        on_missing: MissingPlugin,
+        compiler: Compiler,
+        endpoints: EndpointRegistry,
+    ) -> Self {
         Self {
             registry,
             on_missing,
             compiler,
-            endpoints: EndpointRegistry::default(),
+            endpoints,
             plugins: BTreeMap::new(),
             metadata: Arc::default(),
             balances: HashMap::new(),
@@ -286,11 +291,11 @@ impl Builder {
             &known.entries,
             known.watched,
             balance,
-            &mut self.endpoints,
+            &self.endpoints,
         );
         for fault in bad {
             faults.add(Group::DiscoverUpstream, selector, owner.name, fault);
         }
-        Arc::new(set)
+        set
     }
 }

@@ -68,10 +68,14 @@ async fn one(
 fn unreadable(error: BodyError) -> GatewayError {
     let message = match error {
         BodyError::TooLarge { .. } => "the upstream's answer is larger than a plugin can take",
-        BodyError::Transport(_) | BodyError::Filter(_) | BodyError::Stalled { .. } => {
-            "the upstream's answer broke off"
-        }
+        BodyError::Transport(_)
+        | BodyError::Filter(_)
+        | BodyError::Stalled { .. }
+        | BodyError::OverTime => "the upstream's answer broke off",
     };
-    GatewayError::new(Fault::Upstream, Reason::UpstreamProtocol, StatusCode::BAD_GATEWAY, message)
-        .detail(error)
+    let reason = match error {
+        BodyError::Stalled { .. } => Reason::UpstreamBodyTimeout,
+        _ => Reason::UpstreamProtocol,
+    };
+    GatewayError::new(Fault::Upstream, reason, StatusCode::BAD_GATEWAY, message).detail(error)
 }

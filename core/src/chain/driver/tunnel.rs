@@ -31,7 +31,7 @@ pub(super) async fn open(
         ));
     };
     cx.body = Body::empty();
-    let mut request = upstream_request(cx, target, true)?;
+    let mut request = upstream_request(cx, target)?;
     request.headers_mut().insert(CONNECTION, HeaderValue::from_static("Upgrade"));
     request.headers_mut().insert(UPGRADE, HeaderValue::from_static("websocket"));
     let switched = timeout(target.policy.timeout, client.upgrade(&target.endpoint, request)).await;
@@ -43,7 +43,10 @@ pub(super) async fn open(
     };
     let Tunnel { head, io } = tunnel;
     let endpoint = target.endpoint.to_string();
+    // It is under way on its upstream for as long as it lives.
+    let busy = cx.exchange.hand_over();
     cx.spawn(async move {
+        let _busy = busy;
         let client_io = match client_side.await {
             Ok(client_io) => client_io,
             Err(error) => {

@@ -163,8 +163,12 @@ impl Plugin for TestPlugin {
             "proxy" => {
                 let peer = cx.connection.peer.ip();
                 let endpoint = hit.selector.upstreams.choose(LoadBalance::Random, peer).cloned();
-                let policy =
-                    TargetPolicy { timeout: Duration::from_secs(5), retries: 0, failover: false };
+                let policy = TargetPolicy {
+                    timeout: Duration::from_secs(5),
+                    retries: 0,
+                    failover: false,
+                    balance: LoadBalance::Random,
+                };
                 let kind = TargetKind::Http;
                 cx.target = endpoint.map(|endpoint| Target { endpoint, kind, policy });
                 Hook::Ready(Ok(Flow::Continue))

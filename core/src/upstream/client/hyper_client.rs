@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use super::pool::Pool;
 use super::pooled_body::PooledBody;
 use super::{ClientOptions, SendFailure, SendFuture, Tunnel, UpstreamClient, connect};
-use crate::body::Body;
+use crate::body::{Body, BodyError};
 use crate::error::{Fault, GatewayError, Reason, Retry};
 use crate::upstream::Endpoint;
 
@@ -140,6 +140,9 @@ impl UpstreamClient for HyperClient {
 ///
 /// A broken request body shows up here too, but is the client's fault.
 fn failure(endpoint: &Endpoint, error: &hyper::Error) -> GatewayError {
+    if let Some(of_body) = BodyError::within(error) {
+        return GatewayError::of_request_body(of_body);
+    }
     if error.is_user() {
         return GatewayError::bad_request(Reason::BadRequest, "the request body is broken")
             .detail(format_args!("{endpoint}: {}", chain(error)));
