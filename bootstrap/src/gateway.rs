@@ -7,14 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use longmen_core::chain::{Driver, DriverOptions, Registry};
+use longmen_core::chain::{CallOptions, Driver, DriverOptions, Registry};
 use longmen_core::error::ErrorStatus;
 use longmen_core::layer::{HeadLimits, InFlightLimit};
 use longmen_core::lifecycle::Lifecycle;
 use longmen_core::snapshot::{
     MissingPlugin, Publisher, PublisherOptions, SnapshotStore, UpstreamMode,
 };
-use longmen_core::upstream::{ClientOptions, HyperClient, UpstreamClient};
+use longmen_core::upstream::{
+    CheckOptions, Checker, ClientOptions, EjectionPolicy, EndpointOptions, EndpointRegistry,
+    HyperClient, TcpProbe, UpstreamClient,
+};
 use tokio::runtime::{Builder, Runtime};
 use tracing::info;
 
@@ -65,6 +68,8 @@ pub struct RunningGateway {
     pub management: SocketAddr,
     /// What is in force.
     pub store: Arc<SnapshotStore>,
+    /// The states of the upstreams.
+    pub upstreams: EndpointRegistry,
     lifecycle: Lifecycle,
     stopping: Arc<AtomicBool>,
     /// Taken when it stops.
@@ -102,7 +107,9 @@ impl GatewayBuilder {
         let lifecycle = Lifecycle::new();
         let store = Arc::new(SnapshotStore::new());
         let stopping = Arc::new(AtomicBool::new(false));
-        let publisher = Publisher::new(Arc::clone(&store), registry, publisher_options(&config));
+        let upstreams = EndpointRegistry::new(endpoint_options(&config));
+        let options = publisher_options(&config, &upstreams);
+        let publisher = Publisher::new(Arc::clone(&store), registry, options);
         let applier = Applier::new(publisher);
         let prefixes = config.filters.health_paths.clone();
         let endpoints = Endpoints::new(Arc::clone(&store), prefixes, Arc::clone(&stopping));
@@ -113,12 +120,14 @@ impl GatewayBuilder {
             lifecycle.clone(),
         ))?;
         housekeeping(&applier, &control, &lifecycle);
+        check_upstreams(&config, &upstreams, &control, &lifecycle);
         sync::start(link_options(&config, address.port()), &applier, control.handle(), &lifecycle);
         info!(%address, %management, workers = workers.len(), "serving");
         Ok(RunningGateway {
             address,
             management,
             store,
+            upstreams,
             lifecycle,
             stopping,
             control: Some(control),
@@ -175,7 +184,7 @@ impl Drop for RunningGateway {
     }
 }
 
-fn publisher_options(config: &GatewayConfig) -> PublisherOptions {
+fn publisher_options(config: &GatewayConfig, upstreams: &EndpointRegistry) -> PublisherOptions {
     PublisherOptions {
         on_missing: match config.plugins.on_missing {
             OnMissing::Refuse => MissingPlugin::Refuse,
@@ -187,6 +196,31 @@ fn publisher_options(config: &GatewayConfig) -> PublisherOptions {
             UpstreamsMode::Merge => UpstreamMode::Merge,
         },
         zone: config.time_zone.time_zone(),
+        endpoints: upstreams.clone(),
+    }
+}
+
+fn endpoint_options(config: &GatewayConfig) -> EndpointOptions {
+    let check = &config.upstream_check;
+    EndpointOptions {
+        max_in_flight: u32::try_from(config.http_client.max_per_upstream).unwrap_or(u32::MAX),
+        ejection: EjectionPolicy {
+            after: check.eject_after,
+            base: check.eject_time,
+            max: check.eject_max_time,
+        },
+    }
+}
+
+fn call_options(config: &GatewayConfig) -> CallOptions {
+    let (client, times) = (&config.http_client, &config.timeouts);
+    CallOptions {
+        response_timeout: client.response_timeout,
+        client_body_idle: Some(times.client_body_idle),
+        upstream_body_idle: client.idle_timeout.or(times.upstream_body_idle),
+        total: times.total,
+        retry_non_idempotent: config.compat.retry_non_idempotent,
+        replay_bytes: client.replay_buffer_bytes,
     }
 }
 
@@ -258,6 +292,7 @@ fn start_workers(
     let driver_options = DriverOptions {
         error_status: error_status(config),
         rpc_type_header: config.compat.rpc_type_header == RpcTypeHeader::Honour,
+        calls: call_options(config),
         ..DriverOptions::default()
     };
     let mut workers = Vec::with_capacity(listeners.len());
@@ -301,6 +336,37 @@ fn housekeeping(applier: &Applier, control: &Runtime, lifecycle: &Lifecycle) {
                 _ = ticks.tick() => applier.release(),
                 () = soft.cancelled() => return,
             }
+        }
+    });
+}
+
+/// Probes upstreams as configured, and those that requests ejected since nobody could connect. Where
+/// a proxy stands between, a direct connection says nothing about those.
+fn check_upstreams(
+    config: &GatewayConfig,
+    upstreams: &EndpointRegistry,
+    control: &Runtime,
+    lifecycle: &Lifecycle,
+) {
+    let check = &config.upstream_check;
+    let defaults = CheckOptions::default();
+    let options = CheckOptions {
+        enabled: check.enabled,
+        interval: check.interval,
+        healthy: check.healthy_threshold,
+        unhealthy: check.unhealthy_threshold,
+        parallel: check.pool_size,
+        ejected: defaults.ejected.filter(|_| config.http_client.proxy.is_none()),
+        print: check.print_interval,
+        ..defaults
+    };
+    let probe = TcpProbe { timeout: check.timeout };
+    let checker = Checker::new(upstreams.clone(), options, probe);
+    let soft = lifecycle.soft().clone();
+    lifecycle.spawn(control.handle(), "upstream-check", async move {
+        tokio::select! {
+            () = checker.run() => {}
+            () = soft.cancelled() => {}
         }
     });
 }

@@ -78,7 +78,11 @@ impl<'a> Delivery<'a> {
         let path = cx.upstream_target()?;
         let repeat = repeat(cx, calls, target.policy.retries);
         let body = match &repeat {
-            Repeat::Never(_) => std::mem::take(&mut cx.body),
+            // A plugin that wraps the call may want to repeat it, whatever the rule says.
+            Repeat::Never(_) => match cx.body.replay().filter(|_| keep) {
+                Some(bytes) => Body::from(bytes),
+                None => std::mem::take(&mut cx.body),
+            },
             Repeat::Bytes(bytes) => Body::from(bytes.clone()),
             Repeat::Stream(replay) => replay.attempt().unwrap_or_default(),
         };

@@ -127,9 +127,17 @@ impl Harness {
     }
 
     pub(super) fn request(method: &str, path: &str, body: Bytes) -> Request<Inbound> {
+        let length = body.len();
+        let mut request = Self::streaming(method, path, Body::from(body));
+        request.headers_mut().insert("content-length", length.into());
+        request
+    }
+
+    /// A request whose length is not announced.
+    pub(super) fn streaming(method: &str, path: &str, body: Body) -> Request<Inbound> {
         let any: SocketAddr = "127.0.0.1:1".parse().unwrap();
         let inbound = Inbound {
-            body: Body::from(body.clone()),
+            body,
             connection: Arc::new(Connection { peer: any, local: any }),
             received: Instant::now(),
             permit: None,
@@ -138,7 +146,6 @@ impl Harness {
             .method(method)
             .uri(path)
             .header("host", "h")
-            .header("content-length", body.len())
             .body(inbound)
             .unwrap()
     }
@@ -165,6 +172,12 @@ impl Harness {
 /// Plugin, selector, rule and upstream of one name, matching everything but `/unmatched/**`; the
 /// proxy matches that too.
 fn objects(name: &str, handle: &str) -> Vec<Frame> {
+    let upstream = Upstream { url: "127.0.0.1:9".into(), weight: 1, ..Upstream::default() };
+    objects_with(name, handle, vec![upstream])
+}
+
+/// The same with these upstreams.
+pub(super) fn objects_with(name: &str, handle: &str, upstreams: Vec<Upstream>) -> Vec<Frame> {
     let path = |operator: &str, value: &str| Condition {
         param_type: "uri".into(),
         operator: operator.into(),
@@ -194,11 +207,10 @@ fn objects(name: &str, handle: &str) -> Vec<Frame> {
         condition_list: Some(conditions),
         ..Rule::default()
     };
-    let upstream = Upstream { url: "127.0.0.1:9".into(), weight: 1, ..Upstream::default() };
     let list = UpstreamList {
         selector_id: selector.id.clone(),
         plugin_name: name.into(),
-        upstream_data_list: Some(vec![upstream]),
+        upstream_data_list: Some(upstreams),
         ..UpstreamList::default()
     };
     [
