@@ -8,6 +8,11 @@
 # LONGMEN_ADMIN_PASSWORD       123456, the password of user admin
 # LONGMEN_PROFILE              release, the cargo profile to build
 set -euo pipefail
+# Started in the background of a shell without job control, a script ignores SIGINT for good: begin
+# again with the default, so that it stops there as well.
+if [[ -z ${LONGMEN_RUN_AGAIN-} ]] && env --default-signal=INT true 2>/dev/null; then
+    exec env --default-signal=INT,TERM LONGMEN_RUN_AGAIN=1 bash "$0" "$@"
+fi
 # Jobs get process groups of their own: Ctrl-C reaches this script alone, which stops them in order.
 set -m
 cd "$(dirname "$0")/.."

@@ -4,18 +4,35 @@ use std::{path::Path, process::ExitCode};
 
 use longmen_admin::{Admin, RunningAdmin, config::AdminConfig};
 use longmen_core::{
-    config::{Loaded, NoticeLevel, ProcessEnvironment},
+    config::{Loaded, NoticeLevel, ProcessEnvironment, Program},
     telemetry,
 };
 
 /// The configuration file that is read where none is named.
 const DEFAULT_FILE: &str = "application.yml";
 
+const PROGRAM: Program = Program {
+    name: env!("CARGO_PKG_NAME"),
+    about: "the admin: REST API and sync for gateways",
+    version: env!("CARGO_PKG_VERSION"),
+    first: &[
+        ("server.port", "REST, sync and the API viewer, 9095"),
+        ("spring.datasource.url", "postgres://user:password@host/database; also DATABASE_URL"),
+        ("shenyu.database.path", "the SQLite file where no database is named, .data/longmen.db"),
+        ("shenyu.admin.password", "the first password of user admin; made and printed otherwise"),
+        ("logging.level.root", "info"),
+    ],
+};
+
 #[tokio::main]
 async fn main() -> ExitCode {
     // Before any TLS configuration is made; fails only if one is installed already.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(text) = PROGRAM.answer(&arguments) {
+        println!("{text}");
+        return ExitCode::SUCCESS;
+    }
     let loaded = match AdminConfig::load(&arguments, &ProcessEnvironment, Path::new(DEFAULT_FILE)) {
         Ok(loaded) => loaded,
         Err(error) => {

@@ -4,7 +4,7 @@
 //! place, between binding the request and running the handler:
 //! token → binding and field rules → permission → the handler with its parameter rules.
 //!
-//! ```ignore
+//! ```text
 //! pub fn routes() -> Routes {
 //!     Routes::new("namespace")
 //!         .get("/namespace/list", AnyOf(&["system:namespace:list"]), "Lists namespaces", list)

@@ -3,6 +3,7 @@
 pub mod edits;
 pub mod first_look;
 pub mod origin;
+pub mod soak;
 pub mod watch;
 
 use std::future::Future;

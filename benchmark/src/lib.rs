@@ -16,5 +16,6 @@ pub mod edits;
 pub mod origin;
 pub mod process;
 pub mod report;
+pub mod soak;
 pub mod stats;
 pub mod wrk;

@@ -21,6 +21,9 @@ enum Command {
     Edits(command::edits::Args),
     /// Compare the gateway with nginx and with no proxy at all, by processor time per request.
     FirstLook(command::first_look::Args),
+    /// Send mixed traffic for a long time and check every answer, with clients and upstreams that
+    /// misbehave.
+    Soak(command::soak::Args),
     /// Ask for a path without pause and print each change of the answer.
     Watch(command::watch::Args),
 }
@@ -30,6 +33,7 @@ fn main() -> ExitCode {
         Command::Origin(args) => command::origin::run(args),
         Command::Edits(args) => command::edits::run(&args),
         Command::FirstLook(args) => command::first_look::run(args),
+        Command::Soak(args) => command::soak::run(&args),
         Command::Watch(args) => command::watch::run(&args),
     };
     match outcome {

@@ -95,10 +95,8 @@ impl GatewayBuilder {
     pub fn start(self) -> Result<RunningGateway, StartError> {
         let Self { config, mut registry } = self;
         // Asked by plugin: the file may spell a name in other ways.
-        let names: Vec<&str> = registry.iter().map(|plugin| plugin.entry().name).collect();
-        for name in names.into_iter().filter(|name| !config.plugins.is_enabled(name)) {
-            registry.remove(name);
-        }
+        let plugins = config.plugins.clone();
+        registry.switch_off(move |name| !plugins.is_enabled(name));
         let control = Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("control")

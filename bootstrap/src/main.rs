@@ -5,26 +5,48 @@ use std::process::ExitCode;
 
 use longmen_bootstrap::Gateway;
 use longmen_bootstrap::config::GatewayConfig;
-use longmen_core::config::ProcessEnvironment;
+use longmen_core::config::{EXIT_CONFIG, ProcessEnvironment, Program};
 use longmen_core::telemetry;
 
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
+const PROGRAM: Program = Program {
+    name: env!("CARGO_PKG_NAME"),
+    about: "the gateway",
+    version: env!("CARGO_PKG_VERSION"),
+    first: &[
+        ("server.port", "where clients connect, 9195"),
+        ("shenyu.sync.websocket.urls", "the admins, ws://localhost:9095/websocket"),
+        ("shenyu.sync.token", "the admin's sync token, needed unless both are on one machine"),
+        ("shenyu.namespace", "the id of the namespace to serve"),
+        (
+            "shenyu.compat",
+            "shenyu: answers as ShenYu's; standard: HTTP statuses that say what happened",
+        ),
+        ("shenyu.management.port", "health and metrics, on loopback, 8090"),
+        ("logging.level.root", "info"),
+    ],
+};
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(text) = PROGRAM.answer(&arguments) {
+        println!("{text}");
+        return ExitCode::SUCCESS;
+    }
     let loaded = GatewayConfig::load(&arguments, &ProcessEnvironment, Path::new("application.yml"));
     let loaded = match loaded {
         Ok(loaded) => loaded,
         Err(error) => {
             eprintln!("{error}");
-            return ExitCode::from(64);
+            return ExitCode::from(EXIT_CONFIG);
         }
     };
     if let Err(error) = telemetry::init(&loaded.config.logging) {
         eprintln!("{error}");
-        return ExitCode::from(64);
+        return ExitCode::from(EXIT_CONFIG);
     }
     loaded.log_notices();
     let running = match Gateway::builder(loaded.config).start() {

@@ -27,6 +27,7 @@ mod reader;
 mod schema;
 mod source;
 pub mod spring;
+mod usage;
 mod value;
 pub mod yaml;
 mod zone;
@@ -41,6 +42,7 @@ pub use layers::Inputs;
 pub use problem::{ConfigError, EXIT_CONFIG, Loaded, Notice, NoticeLevel, Problem};
 pub use reader::{Reader, load};
 pub use schema::{KeySpec, Schema, Section, Status};
+pub use usage::Program;
 pub use value::{
     BYTES, COUNT, FromSetting, Kind, MILLIS, SECONDS, Secret, SizeUnit, TEXTS, TimeUnit, Unfit,
 };

@@ -26,6 +26,7 @@ pub use client::{
 };
 pub use clock::now_ms;
 pub use endpoint::{Endpoint, EndpointOptions, EndpointState, InFlight};
+pub(crate) use header::join_cookies;
 pub use header::{is_event_stream, strip_hop_by_hop};
 pub use health::{EjectionPolicy, Failure};
 pub use registry::EndpointRegistry;

@@ -21,8 +21,10 @@ impl Store {
         match self.db() {
             Db::Pg(_, options) => {
                 // Not of the pool: waiting for another admin's migrations has no limit.
+                // Its statements are files: a slow one would print a whole file into the log.
+                let quiet = options.as_ref().clone().disable_statement_logging();
                 let mut conn =
-                    options.connect().await.map_err(|source| Error::sql(here!(), source))?;
+                    quiet.connect().await.map_err(|source| Error::sql(here!(), source))?;
                 dialect::check_encoding(&mut conn).await?;
                 let done = MIGRATOR.run(&mut conn).await;
                 conn.close().await.map_err(|source| Error::sql(here!(), source))?;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use sqlx::ConnectOptions as _;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
@@ -81,10 +82,11 @@ async fn open_sqlite(path: &Path, options: &StoreOptions) -> Result<Db> {
             .idle_timeout(None)
             .max_lifetime(None)
     };
+    // Migrations run here: a slow one would print a whole file into the log.
     let write = pool()
         .max_connections(1)
         .min_connections(1)
-        .connect_with(connect.clone())
+        .connect_with(connect.clone().disable_statement_logging())
         .await
         .map_err(|source| Error::sql(here!(), source))?;
     let read = pool()

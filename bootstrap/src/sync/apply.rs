@@ -1,12 +1,15 @@
 //! Puts what links receive in force.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use longmen_core::snapshot::{ConfigState, Position, Published, Publisher};
-use longmen_core::sync::Frame;
+use longmen_core::sync::{Frame, Group};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::spawn_blocking;
 
 /// The publisher, shared by links. Changes are applied one after the other, on the control runtime.
+///
+/// Who waits for a large build waits as a task: the runtime goes on with everything else.
 #[derive(Debug, Clone)]
 pub(crate) struct Applier(Arc<Mutex<Publisher>>);
 
@@ -18,15 +21,15 @@ impl Applier {
         Self(Arc::new(Mutex::new(publisher)))
     }
 
-    fn locked<T>(&self, work: impl FnOnce(&mut Publisher) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    async fn locked(&self) -> OwnedMutexGuard<Publisher> {
+        Arc::clone(&self.0).lock_owned().await
     }
 
     /// Applies one change set in one step.
     pub(crate) async fn change(&self, frames: Vec<Frame>, position: Position) -> Published {
         let objects: usize = frames.iter().map(|frame| frame.payload.len()).sum();
         if objects <= INLINE {
-            return self.locked(|publisher| publisher.apply(&frames, position));
+            return self.locked().await.apply(&frames, position);
         }
         self.elsewhere(move |publisher| publisher.apply(&frames, position)).await
     }
@@ -42,30 +45,29 @@ impl Applier {
     }
 
     /// The position in force.
-    pub(crate) fn position(&self) -> Position {
-        self.locked(|publisher| publisher.position())
+    pub(crate) async fn position(&self) -> Position {
+        self.locked().await.position()
     }
 
     /// The groups that hold anything.
-    pub(crate) fn filled(&self) -> std::collections::HashSet<longmen_core::sync::Group> {
-        self.locked(|publisher| publisher.state().filled())
+    pub(crate) async fn filled(&self) -> std::collections::HashSet<Group> {
+        self.locked().await.state().filled()
     }
 
-    /// Frees old snapshots that nobody holds any more.
+    /// Frees old snapshots that nobody holds any more; while a build is under way, another time.
     pub(crate) fn release(&self) {
-        self.locked(Publisher::release);
+        if let Ok(mut publisher) = self.0.try_lock() {
+            publisher.release();
+        }
     }
 
-    /// Large sets are compiled on a thread of their own, so that links go on.
+    /// Large sets are compiled on a thread of their own.
     async fn elsewhere(
         &self,
         work: impl FnOnce(&mut Publisher) -> Published + Send + 'static,
     ) -> Published {
-        let shared = Arc::clone(&self.0);
-        let done = spawn_blocking(move || {
-            work(&mut shared.lock().unwrap_or_else(PoisonError::into_inner))
-        });
-        match done.await {
+        let mut publisher = self.locked().await;
+        match spawn_blocking(move || work(&mut publisher)).await {
             Ok(published) => published,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),

@@ -2,7 +2,7 @@
 
 use longmen_core::snapshot::{Position, Published};
 use longmen_core::sync::{ClientMessage, Frame, Inbound, Mark, decode};
-use tracing::{info, warn};
+use tracing::info;
 
 use super::Applier;
 use super::session::{Session, SessionError};
@@ -18,7 +18,7 @@ pub(super) async fn run(session: &mut Session, applier: &Applier) -> SessionErro
 enum Never {}
 
 async fn serve(session: &mut Session, applier: &Applier) -> Result<Never, SessionError> {
-    let Position { epoch, version } = applier.position();
+    let Position { epoch, version } = applier.position().await;
     session.send(ClientMessage::Resume { epoch, version }.to_text()).await?;
     let mut collected: Vec<Frame> = Vec::new();
     loop {
@@ -55,13 +55,6 @@ async fn serve(session: &mut Session, applier: &Applier) -> Result<Never, Sessio
 
 async fn acknowledge(session: &mut Session, published: Published) -> Result<(), SessionError> {
     let Published { position, faults } = published;
-    if !faults.is_empty() {
-        warn!(
-            version = position.version,
-            count = faults.len(),
-            "objects not in force as configured"
-        );
-    }
     let ack = ClientMessage::Ack { epoch: position.epoch, version: position.version, faults };
     session.send(ack.to_text()).await
 }

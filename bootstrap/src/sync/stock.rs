@@ -9,12 +9,12 @@
 //! its upstreams.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use longmen_core::snapshot::{ConfigState, Position};
 use longmen_core::sync::{
-    Frame, Group, Inbound, MYSELF, RUNNING_MODE, RunningMode, RunningModeKind, decode,
+    BadObject, Frame, FrameError, Group, Inbound, MYSELF, RUNNING_MODE, RunningMode,
+    RunningModeKind, decode_each,
 };
 use tokio::time::{Instant, timeout_at};
 use tracing::{info, warn};
@@ -41,6 +41,8 @@ struct Sequence {
     frames: Vec<Frame>,
     /// Runs from the first answer on: an admin that answers nothing is the master check's business.
     deadline: Option<Instant>,
+    /// Objects that could not be read, by group and id: what was known of them stays.
+    unreadable: Vec<(Group, Option<String>)>,
     /// Groups that an earlier sequence of this session left empty although they held data.
     doubted: HashSet<Group>,
 }
@@ -53,19 +55,38 @@ async fn serve(session: &mut Session, applier: &Applier, peer: &Peer) -> Result<
             text = next(session, sequence.as_ref()) => text?,
             () = peer.told_to_leave() => return Ok(()),
         };
-        match decode(&text) {
-            Ok(Inbound::RunningMode(mode)) => {
+        let (inbound, bad) = match decode_each(&text) {
+            Ok(read) => read,
+            Err(FrameError::Data { group, source }) => {
+                warn!(%group, "frame dropped, what was known of its group stays: {source}");
+                if let Some(sequence) = &mut sequence {
+                    sequence.unreadable.push((group, None));
+                }
+                continue;
+            }
+            Err(error) => {
+                warn!("frame dropped: {error}");
+                continue;
+            }
+        };
+        for BadObject { group, id, source } in bad {
+            warn!(%group, id, "object dropped, what was known of it stays: {source}");
+            if let Some(sequence) = &mut sequence {
+                sequence.unreadable.push((group, id));
+            }
+        }
+        match inbound {
+            Inbound::RunningMode(mode) => {
                 peer.says(&mode);
                 sequence = answered(session, applier, sequence, &mode).await?;
             }
-            Ok(Inbound::Data(frame)) => match &mut sequence {
+            Inbound::Data(frame) => match &mut sequence {
                 Some(sequence) => sequence.frames.push(frame),
                 None => {
                     applier.change(vec![frame], Position::default()).await;
                 }
             },
-            Ok(Inbound::Mark(_) | Inbound::Ignored(_)) => {}
-            Err(error) => warn!("frame dropped: {error}"),
+            Inbound::Mark(_) | Inbound::Ignored(_) => {}
         }
     }
 }
@@ -79,7 +100,8 @@ async fn ask(
     session.send(RUNNING_MODE).await?;
     // A sequence that is asked for again follows an answer.
     let deadline = (answers_left == 1).then(|| Instant::now() + REFRESH);
-    Ok(Sequence { answers_left, frames: Vec::new(), deadline, doubted })
+    let (frames, unreadable) = (Vec::new(), Vec::new());
+    Ok(Sequence { answers_left, frames, deadline, unreadable, doubted })
 }
 
 async fn next(session: &mut Session, sequence: Option<&Sequence>) -> Result<String, SessionError> {
@@ -115,11 +137,12 @@ async fn answered(
         .filter(|f| !f.payload.is_empty())
         .map(|f| f.payload.group())
         .collect();
-    let emptied: HashSet<Group> = applier.filled().difference(&arrived).copied().collect();
+    let emptied: HashSet<Group> = applier.filled().await.difference(&arrived).copied().collect();
     let doubtful: HashSet<Group> = emptied.difference(&sequence.doubted).copied().collect();
     let frames = std::mem::take(&mut sequence.frames);
     let objects: usize = frames.iter().map(|frame| frame.payload.len()).sum();
-    let kept = Arc::new(doubtful.clone());
+    let mut kept: Vec<(Group, Option<String>)> = std::mem::take(&mut sequence.unreadable);
+    kept.extend(doubtful.iter().map(|group| (*group, None)));
     applier.replace(frames, Position::default(), move |old, new| carry_over(old, new, &kept)).await;
     if doubtful.is_empty() {
         info!(objects, "full refresh in force");
@@ -129,20 +152,11 @@ async fn answered(
     Ok(Some(ask(session, 1, emptied).await?))
 }
 
-/// What a stock admin's sequence does not say: groups in doubt stay, and a selector that is still
-/// there without an upstream frame keeps its upstreams.
-fn carry_over(old: &ConfigState, new: &mut ConfigState, doubtful: &HashSet<Group>) {
-    for group in doubtful {
-        match group {
-            Group::Plugin => new.plugins.clone_from(&old.plugins),
-            Group::Selector => new.selectors.clone_from(&old.selectors),
-            Group::Rule => new.rules.clone_from(&old.rules),
-            Group::MetaData => new.metadata.clone_from(&old.metadata),
-            Group::AppAuth => new.app_auth.clone_from(&old.app_auth),
-            Group::ProxySelector => new.proxy_selectors.clone_from(&old.proxy_selectors),
-            Group::AiProxyApiKey => new.api_keys.clone_from(&old.api_keys),
-            Group::DiscoverUpstream => {}
-        }
+/// What a stock admin's sequence does not say: what could not be read and groups in doubt stay, and a
+/// selector that is still there without an upstream frame keeps its upstreams.
+fn carry_over(old: &ConfigState, new: &mut ConfigState, kept: &[(Group, Option<String>)]) {
+    for (group, id) in kept {
+        new.keep(old, *group, id.as_deref());
     }
     for (selector, upstreams) in &old.upstreams {
         let there = new.selectors.values().any(|of_plugin| of_plugin.contains_key(selector));

@@ -50,6 +50,7 @@ pub(crate) struct FakeAdmin {
     pub(crate) address: SocketAddr,
     pub(crate) events: mpsc::UnboundedReceiver<Event>,
     sessions: Arc<Mutex<Vec<mpsc::UnboundedSender<Message>>>>,
+    manners: Arc<Mutex<Manners>>,
 }
 
 impl FakeAdmin {
@@ -59,6 +60,8 @@ impl FakeAdmin {
         let (sender, events) = mpsc::unbounded_channel();
         let sessions = Arc::new(Mutex::new(Vec::new()));
         let known = Arc::clone(&sessions);
+        let manners = Arc::new(Mutex::new(manners));
+        let latest = Arc::clone(&manners);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (commands, queue) = mpsc::unbounded_channel();
@@ -68,10 +71,16 @@ impl FakeAdmin {
                     known.len()
                 };
                 let session = Session { connection, sender: sender.clone() };
-                tokio::spawn(session.run(stream, queue, manners.clone()));
+                let manners = latest.lock().unwrap().clone();
+                tokio::spawn(session.run(stream, queue, manners));
             }
         });
-        Self { address, events, sessions }
+        Self { address, events, sessions, manners }
+    }
+
+    /// What is sent on connections from now on.
+    pub(crate) fn behave(&self, manners: Manners) {
+        *self.manners.lock().unwrap() = manners;
     }
 
     pub(crate) fn url(&self) -> String {

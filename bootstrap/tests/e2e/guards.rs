@@ -105,3 +105,14 @@ async fn who_asks_for_it_may_ignore_missing_guards() {
     }
     stop(gateway).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guard_that_the_file_switches_off_is_not_missed() {
+    let keys = "  plugins:\n    jwt:\n      enabled: false\n    acme.enabled: false\n";
+    let (_admin, gateway, _origin) = fed("Authentication", keys).await;
+    for path in ["/jwt/x", "/acme/x"] {
+        assert_eq!(get(&gateway, path).await.upstream.as_deref(), Some("U1"), "{path}");
+    }
+    assert_eq!(get(&gateway, "/waf/x").await.status, 503, "still on, still missing");
+    stop(gateway).await;
+}

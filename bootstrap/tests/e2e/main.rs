@@ -7,5 +7,6 @@ mod master_check;
 mod stock_feed;
 mod support;
 mod tidy;
+mod unreadable;
 mod websocket;
 mod whole_path;

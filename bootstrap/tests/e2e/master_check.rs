@@ -5,14 +5,44 @@ use std::time::{Duration, Instant};
 use longmen_bootstrap::RunningGateway;
 
 use crate::fake_admin::{FakeAdmin, Manners, Seen};
-use crate::support::{gateway, stop};
+use crate::support::{gateway, recording, stop};
 
 const STANDALONE: &str = r#"{"eventType":"RUNNING_MODE","runningMode":"STANDALONE","isMaster":true,"masterUrl":"/websocket"}"#;
 const NOT_MASTER: &str = r#"{"eventType":"RUNNING_MODE","runningMode":"CLUSTER","isMaster":false,"masterUrl":"ws://10.0.0.2:9095/websocket"}"#;
 
-async fn start(manners: Manners, tick: Duration) -> (FakeAdmin, RunningGateway, Instant) {
+/// What a recording says of a stock gateway, whose tick is a minute.
+struct Recorded {
+    /// The code that connections are closed with.
+    code: u64,
+    /// Ticks from a close to the next dial.
+    pause: u64,
+    /// Whether a connection was still open when the recording ended.
+    kept: bool,
+}
+
+fn recorded(name: &str) -> Recorded {
+    let lines = recording(&format!("websocket/master-check-{name}.jsonl"));
+    let events = lines.iter().filter(|line| line["event"].is_string());
+    let (mut code, mut pause, mut closed_at, mut open) = (0, 0, None, 0_i32);
+    for event in events {
+        let ms = event["ms"].as_u64().expect("a time");
+        if event["event"] != "closed" {
+            open += 1;
+            if let Some(closed) = closed_at.take() {
+                pause = (ms - closed + 30_000) / 60_000;
+            }
+        } else if event["code"] != 1001 {
+            // 1001 is the recorder's own end.
+            open -= 1;
+            code = event["code"].as_u64().unwrap_or(code);
+            closed_at = Some(ms);
+        }
+    }
+    Recorded { code, pause, kept: open > 0 }
+}
+
+async fn start(manners: Manners, tick: Duration) -> (FakeAdmin, RunningGateway) {
     let admin = FakeAdmin::start(manners).await;
-    let begun = Instant::now();
     let yaml = format!(
         "  sync:\n    websocket:\n      urls: {}\n      masterCheckInterval: {}\n      \
          reconnectInterval: 100\n      pingInterval: 10000\n",
@@ -20,76 +50,82 @@ async fn start(manners: Manners, tick: Duration) -> (FakeAdmin, RunningGateway, 
         tick.as_millis()
     );
     let gateway = gateway(&yaml).await;
-    (admin, gateway, begun)
+    (admin, gateway)
 }
 
-/// Opens and closes as (connection, what, ticks since the start).
-async fn life(admin: &mut FakeAdmin, begun: Instant, tick: Duration, events: usize) -> Vec<String> {
+/// Opens and closes as (connection, what, ticks since the first opening).
+async fn life(admin: &mut FakeAdmin, tick: Duration, events: usize) -> Vec<String> {
     let mut seen = Vec::new();
+    let mut begun = None;
     while seen.len() < events {
         let event = tokio::time::timeout(tick * 4, admin.events.recv()).await;
         let event = event.expect("nothing happens any more").unwrap();
+        let begun = *begun.get_or_insert(event.at);
         let ticks = event.at.duration_since(begun).as_secs_f64() / tick.as_secs_f64();
         let what = match event.seen {
             Seen::Open(_) => "open".to_owned(),
-            Seen::Closed(code) => format!("closed {code:?}"),
+            Seen::Closed(code) => format!("closed {}", code.unwrap_or_default()),
             Seen::Text(_) | Seen::Pong => continue,
         };
-        seen.push(format!("{} {what} at tick {}", event.connection, ticks.floor()));
+        seen.push(format!("{} {what} at tick {}", event.connection, ticks.round()));
     }
     seen
 }
 
 const TICK: Duration = Duration::from_millis(1500);
 
-/// Recorded: closed with 1000 at the tick, dialled again at the next, and closed there at once; here
-/// the fresh connection has until the tick after.
-const LEAVES: [&str; 4] = [
-    "1 open at tick 0",
-    "1 closed Some(1000) at tick 1",
-    "2 open at tick 2",
-    "2 closed Some(1000) at tick 3",
-];
+/// Two connections' lives. The code and the pause are the recording's; the reference judges a
+/// connection that it has just dialled in the same tick, ours has until the next.
+fn leaves(recorded: &Recorded) -> [String; 4] {
+    let Recorded { code, pause, .. } = recorded;
+    let again = 1 + pause;
+    [
+        "1 open at tick 0".to_owned(),
+        format!("1 closed {code} at tick 1"),
+        format!("2 open at tick {again}"),
+        format!("2 closed {code} at tick {}", again + 1),
+    ]
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_admin_that_is_not_the_master_is_left_and_tried_again() {
     let manners = Manners { running_mode: vec![NOT_MASTER.into()], ..Manners::default() };
-    let (mut admin, gateway, begun) = start(manners, TICK).await;
-    assert_eq!(life(&mut admin, begun, TICK, 4).await, LEAVES);
+    let (mut admin, gateway) = start(manners, TICK).await;
+    let recorded = recorded("slave");
+    assert_eq!(life(&mut admin, TICK, 4).await, leaves(&recorded));
+    assert!(!recorded.kept);
     assert!(!gateway.store.load_full().ready, "what is not the master's never counts");
     stop(gateway).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_admin_that_never_answers_is_left_and_tried_again() {
-    let (mut admin, gateway, begun) = start(Manners::default(), TICK).await;
-    assert_eq!(life(&mut admin, begun, TICK, 4).await, LEAVES);
+    let (mut admin, gateway) = start(Manners::default(), TICK).await;
+    assert_eq!(life(&mut admin, TICK, 4).await, leaves(&recorded("silent")));
     assert!(!gateway.store.load_full().ready);
+    stop(gateway).await;
+}
+
+/// The admin is kept: its words come in order, and then nothing happens over several ticks.
+async fn is_kept(manners: Manners) {
+    let (mut admin, gateway) = start(manners, Duration::from_millis(300)).await;
+    assert!(matches!(admin.next().await.seen, Seen::Open(_)));
+    for word in ["RUNNING_MODE", "MYSELF", "RUNNING_MODE"] {
+        assert_eq!(admin.next_word().await, word);
+    }
+    admin.quiet_for(Duration::from_millis(1500)).await;
     stop(gateway).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_admin_that_stands_alone_is_kept_for_good() {
-    let manners = Manners { running_mode: vec![STANDALONE.into()], ..Manners::default() };
-    let (mut admin, gateway, _) = start(manners, Duration::from_millis(300)).await;
-    assert!(matches!(admin.next().await.seen, Seen::Open(_)));
-    for word in ["RUNNING_MODE", "MYSELF", "RUNNING_MODE"] {
-        assert_eq!(admin.next_word().await, word);
-    }
-    admin.quiet_for(Duration::from_millis(1500)).await;
-    stop(gateway).await;
+    is_kept(Manners { running_mode: vec![STANDALONE.into()], ..Manners::default() }).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_mode_that_nobody_asked_for_counts_and_may_come_with_the_handshake() {
-    let manners = Manners { greeting: Some(STANDALONE.into()), ..Manners::default() };
-    let (mut admin, gateway, _) = start(manners, Duration::from_millis(300)).await;
-    assert!(matches!(admin.next().await.seen, Seen::Open(_)));
-    for word in ["RUNNING_MODE", "MYSELF", "RUNNING_MODE"] {
-        assert_eq!(admin.next_word().await, word);
-    }
-    admin.quiet_for(Duration::from_millis(1500)).await;
-    stop(gateway).await;
+    assert!(recorded("unasked").kept && recorded("flush").kept);
+    is_kept(Manners { greeting: Some(STANDALONE.into()), ..Manners::default() }).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,6 +1,7 @@
 //! The catalogue of plugins: what exists, in which order, of which class, with which form fields.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use super::Plugin;
@@ -77,6 +78,17 @@ pub struct KnownPlugin {
 pub struct Registry {
     plugins: BTreeMap<&'static str, Arc<dyn Plugin>>,
     known: BTreeMap<&'static str, KnownPlugin>,
+    off: Option<Switch>,
+}
+
+/// Says of a plugin, by its wire name, whether it is switched off.
+#[derive(Clone)]
+struct Switch(Arc<dyn Fn(&str) -> bool + Send + Sync>);
+
+impl fmt::Debug for Switch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Switch(..)")
+    }
 }
 
 impl Registry {
@@ -84,7 +96,7 @@ impl Registry {
     #[must_use]
     pub fn new(known: &'static [KnownPlugin]) -> Self {
         let known = known.iter().map(|plugin| (plugin.name, *plugin)).collect();
-        Self { plugins: BTreeMap::new(), known }
+        Self { plugins: BTreeMap::new(), known, off: None }
     }
 
     /// Adds a plugin; one of the same name is replaced.
@@ -99,9 +111,17 @@ impl Registry {
         self
     }
 
-    /// Takes a plugin out (`shenyu.plugins.NAME.enabled: false`). Says whether it was there.
-    pub fn remove(&mut self, name: &str) -> bool {
-        self.plugins.remove(name).is_some()
+    /// Switches plugins off (`shenyu.plugins.NAME.enabled: false`), those of this build and any other:
+    /// they take no part, and a guard among them is not missed. `off` is asked by wire name.
+    pub fn switch_off(&mut self, off: impl Fn(&str) -> bool + Send + Sync + 'static) {
+        self.plugins.retain(|name, _| !off(name));
+        self.off = Some(Switch(Arc::new(off)));
+    }
+
+    /// Whether a plugin is switched off in this process.
+    #[must_use]
+    pub fn is_off(&self, name: &str) -> bool {
+        self.off.as_ref().is_some_and(|Switch(off)| off(name))
     }
 
     /// The plugin of that name, if this build has it.

@@ -224,10 +224,16 @@ impl Exchange {
 
     /// Ties the request to the body of its answer: it is over when the body is.
     ///
-    /// A body nobody watches is returned as it is; an empty one ends the request now.
+    /// A body nobody watches is returned as it is; an empty one ends the request now, and so does one
+    /// that is never sent: the server drops it unread after a `HEAD`, and with 204 and 304.
     #[must_use]
     pub fn watch(mut self, body: Body) -> Body {
-        if body.is_end_stream() {
+        let unsent = self.completion.method == Method::HEAD
+            || matches!(
+                self.completion.status,
+                Some(StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+            );
+        if unsent || body.is_end_stream() {
             self.finish(Outcome::Finished);
             // Guards are held until the answer is written, which for an empty body is now.
             return body;

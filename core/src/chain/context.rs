@@ -14,6 +14,7 @@ use tokio::runtime::Handle as RuntimeHandle;
 
 use super::{Exchange, Target};
 use crate::body::Body;
+use crate::condition::check_path;
 use crate::error::{Fault, GatewayError, Reason};
 use crate::layer::Permit;
 use crate::model::MetaData;
@@ -195,10 +196,11 @@ impl RequestContext {
     /// one, each with the client's query untouched.
     ///
     /// An empty path becomes `/`. Bytes that may not stand in a target are percent-encoded; what is
-    /// encoded already stays.
+    /// encoded already stays. What a client's path must not be, a path made of it must not be either:
+    /// cutting `/api` off `/api../x` leaves a dot segment.
     ///
     /// # Errors
-    /// A rewritten path that is no request target even so.
+    /// A rewritten path that is refused, or no request target even so.
     pub fn upstream_target(&self) -> Result<PathAndQuery, GatewayError> {
         let path = match (&self.rewrite_uri, &self.real_url) {
             (Some(path), _) if !path.trim().is_empty() => path,
@@ -217,6 +219,13 @@ impl RequestContext {
             text.push('/');
         }
         push_encoded(&mut text, path);
+        let end = text.find('?').unwrap_or(text.len());
+        check_path(&text[..end]).map_err(|fault| {
+            GatewayError::bad_request(
+                Reason::BadPath,
+                format!("the rewritten path is refused: {fault}"),
+            )
+        })?;
         if let Some(query) = self.raw_query() {
             text.push('?');
             text.push_str(query);

@@ -153,6 +153,7 @@ impl Driver {
             // The snapshot is held until the last plugin has decided about the head, not longer.
             let snapshot = self.0.store.load();
             head::protocol(cx, &snapshot, &self.0.options)?;
+            head::keep_end_to_end(cx);
             head::run(cx, &snapshot).await?
         };
         let response = match early {

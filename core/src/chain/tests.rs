@@ -101,6 +101,48 @@ async fn a_guard_judges_both_forms_of_the_path_and_the_stricter_counts() {
 }
 
 #[tokio::test]
+async fn a_guard_judges_both_forms_of_a_path_that_was_moved() {
+    let harness = Harness::with(&[("mover", "{}"), ("guard", "{}")]);
+    for path in ["/moved/internal/x", "/moved/%69nternal/x", "/moved//internal/x"] {
+        assert_eq!(harness.get(path).await.0, StatusCode::FORBIDDEN, "{path}");
+    }
+    assert_eq!(harness.get("/moved/public/x").await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_client_cannot_take_away_what_a_plugin_set() {
+    let harness = Harness::new("header-edit", "{}");
+    let mut request = Harness::request("GET", "/a", Bytes::new());
+    for (name, value) in [("connection", "close, X-Edited, X-Mine"), ("x-mine", "1")] {
+        request.headers_mut().append(name, value.parse().unwrap());
+    }
+    assert_eq!(harness.driver.serve(request).await.status(), StatusCode::OK);
+    let head = &harness.upstream.heads()[0];
+    assert_eq!(head.headers["x-edited"], "request");
+    assert!(!head.headers.contains_key("x-mine") && !head.headers.contains_key("connection"));
+}
+
+#[tokio::test]
+async fn a_path_that_a_plugin_made_is_checked_like_a_client_s() {
+    let harness = Harness::new("mover", "{}");
+    // The rules for clients stand before the chain; here the chain is asked directly.
+    let response = harness.serve("GET", "/a/%2e%2e/b", Bytes::new()).await;
+    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+    assert!(harness.upstream.heads().is_empty());
+}
+
+#[tokio::test]
+async fn an_answer_to_head_is_finished_though_its_body_is_not_sent() {
+    let harness = Harness::new("counter", "{}");
+    harness.upstream.answers(Answer::Refused);
+    let response = harness.serve("HEAD", "/a", Bytes::new()).await;
+    assert_eq!(response.status(), StatusCode::BAD_GATEWAY);
+    drop(response);
+    let told = &harness.watch.completions()[0];
+    assert!(told.starts_with("Finished 502"), "{told}");
+}
+
+#[tokio::test]
 async fn what_does_not_match_costs_no_hit() {
     let harness = Harness::new("counter", "{}");
     harness.get("/unmatched/x").await;

@@ -127,7 +127,8 @@ impl Builder {
 
     /// Brings one plugin up to date, or takes it out.
     fn plugin(&mut self, state: &ConfigState, name: &str, work: &Work, faults: &mut Faults) {
-        let row = state.plugins.get(name).filter(|plugin| plugin.enabled);
+        let takes_part = !self.registry.is_off(name);
+        let row = state.plugins.get(name).filter(|plugin| plugin.enabled && takes_part);
         let Some(row) = row else {
             self.plugins.remove(name);
             return;

@@ -59,6 +59,17 @@ impl Dirty {
 
 type ById<T> = BTreeMap<String, Arc<T>>;
 
+/// Takes over from `old` what `wanted` says and `into` does not have.
+fn fill<K: Ord + Clone, T>(
+    into: &mut BTreeMap<K, Arc<T>>,
+    old: &BTreeMap<K, Arc<T>>,
+    wanted: impl Fn(&T) -> bool,
+) {
+    for (key, object) in old.iter().filter(|(_, object)| wanted(object)) {
+        into.entry(key.clone()).or_insert_with(|| Arc::clone(object));
+    }
+}
+
 /// Everything a gateway was told, by key.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ConfigState {
@@ -183,6 +194,41 @@ impl ConfigState {
                 self.api_keys.remove(&place);
             } else {
                 self.api_keys.insert(place, Arc::new(key.clone()));
+            }
+        }
+    }
+
+    /// Keeps what `old` has of an object that could not be read this time: the one with this id
+    /// (of upstreams the selector's), or without an id all of the group; what is there stays.
+    pub fn keep(&mut self, old: &Self, group: Group, id: Option<&str>) {
+        let wanted = |of: &str| id.is_none_or(|id| id == of);
+        match group {
+            Group::Plugin => fill(&mut self.plugins, &old.plugins, |plugin| wanted(&plugin.id)),
+            Group::Selector => {
+                for (plugin, of_plugin) in &old.selectors {
+                    let into = self.selectors.entry(plugin.clone()).or_default();
+                    fill(into, of_plugin, |selector| wanted(&selector.id));
+                }
+                self.selectors.retain(|_, of_plugin| !of_plugin.is_empty());
+            }
+            Group::Rule => {
+                for (selector, of_selector) in &old.rules {
+                    let into = self.rules.entry(selector.clone()).or_default();
+                    fill(into, of_selector, |rule| wanted(&rule.id));
+                }
+                self.rules.retain(|_, of_selector| !of_selector.is_empty());
+            }
+            Group::MetaData => fill(&mut self.metadata, &old.metadata, |data| wanted(&data.id)),
+            Group::AppAuth => fill(&mut self.app_auth, &old.app_auth, |_| true),
+            Group::ProxySelector => {
+                fill(&mut self.proxy_selectors, &old.proxy_selectors, |_| true);
+            }
+            Group::AiProxyApiKey => fill(&mut self.api_keys, &old.api_keys, |_| true),
+            Group::DiscoverUpstream => {
+                // A selector that is still there keeps its list in any case (see the caller).
+                if let Some((selector, list)) = id.and_then(|id| old.upstreams.get_key_value(id)) {
+                    self.upstreams.entry(selector.clone()).or_insert_with(|| list.clone());
+                }
             }
         }
     }

@@ -64,7 +64,18 @@ struct Outgoing<'a> {
     longmen: Option<&'a Mark>,
 }
 
-/// Reads one text message from an admin.
+/// One object of a frame that cannot be read; the others of its frame can.
+#[derive(Debug)]
+pub struct BadObject {
+    /// The group of its frame.
+    pub group: Group,
+    /// Its id, or of an upstream list the selector's; `None` where that cannot be read either.
+    pub id: Option<String>,
+    /// Which member, and what was expected.
+    pub source: serde_json::Error,
+}
+
+/// Reads one text message from an admin, whole or not at all.
 ///
 /// Unknown groups and events, absent or null `data`, and anything without a group are
 /// [`Inbound::Ignored`], as the reference does. An empty `data` list of a known group is data: it
@@ -76,6 +87,20 @@ struct Outgoing<'a> {
 ///
 /// Source: ShenYu 2.7.1, reader rules executed on a stock gateway.
 pub fn decode(text: &str) -> Result<Inbound, FrameError> {
+    let (inbound, bad) = decode_each(text)?;
+    match bad.into_iter().next() {
+        None => Ok(inbound),
+        Some(BadObject { group, source, .. }) => Err(FrameError::Data { group, source }),
+    }
+}
+
+/// Reads one text message from an admin object by object: what cannot be read is told beside the
+/// rest.
+///
+/// # Errors
+/// As [`decode`], but an object that cannot be read is none.
+pub fn decode_each(text: &str) -> Result<(Inbound, Vec<BadObject>), FrameError> {
+    let whole = |inbound| Ok((inbound, Vec::new()));
     if !text.trim_start().starts_with('{') {
         // A derived reader takes an array for a struct, member by member.
         return Err(FrameError::NotAnObject);
@@ -84,38 +109,70 @@ pub fn decode(text: &str) -> Result<Inbound, FrameError> {
     let mark = envelope.longmen.and_then(|value| serde_json::from_value::<Mark>(value).ok());
     if envelope.event_type.as_deref() == Some(Event::RunningMode.name()) {
         let mode = serde_json::from_str(text).map_err(FrameError::RunningMode)?;
-        return Ok(Inbound::RunningMode(mode));
+        return whole(Inbound::RunningMode(mode));
     }
     let Some(group_name) = envelope.group_type else {
-        return Ok(mark.map_or(Inbound::Ignored("no groupType"), Inbound::Mark));
+        return whole(mark.map_or(Inbound::Ignored("no groupType"), Inbound::Mark));
     };
     let Some(group) = Group::from_name(&group_name) else {
-        return Ok(Inbound::Ignored("unknown groupType"));
+        return whole(Inbound::Ignored("unknown groupType"));
     };
     let Some(event) = envelope.event_type.as_deref().and_then(Event::from_name) else {
-        return Ok(Inbound::Ignored("unknown eventType"));
+        return whole(Inbound::Ignored("unknown eventType"));
     };
     let Some(raw) = envelope.data.filter(|raw| raw.get() != "null") else {
-        return Ok(Inbound::Ignored("no data"));
+        return whole(Inbound::Ignored("no data"));
     };
-    let payload = read_payload(group, raw).map_err(|source| FrameError::Data { group, source })?;
-    Ok(Inbound::Data(Frame { event, payload, mark }))
+    let mut bad = Vec::new();
+    let payload =
+        read_payload(group, raw, &mut bad).map_err(|source| FrameError::Data { group, source })?;
+    Ok((Inbound::Data(Frame { event, payload, mark }), bad))
 }
 
-fn read_payload(group: Group, raw: &RawValue) -> Result<Payload, serde_json::Error> {
-    fn list<T: for<'de> Deserialize<'de>>(raw: &RawValue) -> Result<Vec<T>, serde_json::Error> {
-        serde_json::from_str(raw.get())
-    }
+fn read_payload(
+    group: Group,
+    raw: &RawValue,
+    bad: &mut Vec<BadObject>,
+) -> Result<Payload, serde_json::Error> {
     Ok(match group {
-        Group::AppAuth => Payload::AppAuth(list(raw)?),
-        Group::Plugin => Payload::Plugin(list(raw)?),
-        Group::Rule => Payload::Rule(list(raw)?),
-        Group::Selector => Payload::Selector(list(raw)?),
-        Group::MetaData => Payload::MetaData(list(raw)?),
-        Group::ProxySelector => Payload::ProxySelector(list(raw)?),
-        Group::AiProxyApiKey => Payload::AiProxyApiKey(list(raw)?),
-        Group::DiscoverUpstream => Payload::DiscoverUpstream(list(raw)?),
+        Group::AppAuth => Payload::AppAuth(list(group, raw, bad)?),
+        Group::Plugin => Payload::Plugin(list(group, raw, bad)?),
+        Group::Rule => Payload::Rule(list(group, raw, bad)?),
+        Group::Selector => Payload::Selector(list(group, raw, bad)?),
+        Group::MetaData => Payload::MetaData(list(group, raw, bad)?),
+        Group::ProxySelector => Payload::ProxySelector(list(group, raw, bad)?),
+        Group::AiProxyApiKey => Payload::AiProxyApiKey(list(group, raw, bad)?),
+        Group::DiscoverUpstream => Payload::DiscoverUpstream(list(group, raw, bad)?),
     })
+}
+
+/// Reads a list at once, and only where that fails object by object.
+fn list<T: for<'de> Deserialize<'de>>(
+    group: Group,
+    raw: &RawValue,
+    bad: &mut Vec<BadObject>,
+) -> Result<Vec<T>, serde_json::Error> {
+    let failed = match serde_json::from_str(raw.get()) {
+        Ok(objects) => return Ok(objects),
+        Err(error) => error,
+    };
+    let Ok(objects) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) else {
+        return Err(failed);
+    };
+    let mut good = Vec::with_capacity(objects.len());
+    for object in objects {
+        match serde_json::from_str(object.get()) {
+            Ok(read) => good.push(read),
+            Err(source) => bad.push(BadObject { group, id: id_of(group, object), source }),
+        }
+    }
+    Ok(good)
+}
+
+fn id_of(group: Group, object: &RawValue) -> Option<String> {
+    let member = if group == Group::DiscoverUpstream { "selectorId" } else { "id" };
+    let object: serde_json::Value = serde_json::from_str(object.get()).ok()?;
+    object.get(member)?.as_str().filter(|id| !id.is_empty()).map(str::to_owned)
 }
 
 /// Writes one frame; compact, nulls left out. With `mark` only towards our own gateways.

@@ -18,7 +18,7 @@ use hyper::upgrade::Upgraded;
 
 pub use hyper_client::HyperClient;
 
-use super::{Endpoint, strip_hop_by_hop};
+use super::{Endpoint, join_cookies};
 use crate::body::Body;
 use crate::error::GatewayError;
 
@@ -104,7 +104,9 @@ pub trait UpstreamClient: Debug + Send + Sync {
 }
 
 /// Turns a client's request head into the one for the upstream: origin form, `Host` of the
-/// endpoint (unless `preserve_host`), no hop-by-hop headers, HTTP/1.1.
+/// endpoint (unless `preserve_host`), HTTP/1.1, the cookies of an HTTP/2 request in one line.
+///
+/// Hop-by-hop headers are gone already: they were the client's, and plugins have set theirs since.
 pub fn request_head_for(
     head: &mut Parts,
     endpoint: &Endpoint,
@@ -112,8 +114,9 @@ pub fn request_head_for(
     preserve_host: bool,
 ) {
     head.uri = Uri::from(target);
-    head.version = Version::HTTP_11;
-    strip_hop_by_hop(&mut head.headers);
+    if std::mem::replace(&mut head.version, Version::HTTP_11) == Version::HTTP_2 {
+        join_cookies(&mut head.headers);
+    }
     if !preserve_host || !head.headers.contains_key(http::header::HOST) {
         head.headers.insert(http::header::HOST, endpoint.host.clone());
     }

@@ -1,7 +1,8 @@
 //! Headers that belong to one connection and never travel further.
 
 use http::header::{
-    CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE,
+    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, TE,
+    TRANSFER_ENCODING, UPGRADE,
 };
 
 static KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
@@ -10,7 +11,8 @@ static PROXY_AUTHENTICATE: HeaderName = HeaderName::from_static("proxy-authentic
 static PROXY_AUTHORIZATION: HeaderName = HeaderName::from_static("proxy-authorization");
 
 /// Removes hop-by-hop headers: `Connection` and what it names, `Keep-Alive`, `TE` (but
-/// `trailers`), `Upgrade`, `Proxy-*`, `Transfer-Encoding`.
+/// `trailers`), `Upgrade`, `Proxy-*`, `Transfer-Encoding`, and a `Content-Length` beside the last,
+/// which says nothing about the body (RFC 9112, section 6.3).
 ///
 /// Source: RFC 9110, section 7.6.1. The reference passes them on.
 pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
@@ -24,20 +26,18 @@ pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
             .collect();
         for name in named {
             // Framing and routing are not the client's to take away.
-            if name != TE && name != http::header::HOST && name != http::header::CONTENT_LENGTH {
+            if name != TE && name != http::header::HOST && name != CONTENT_LENGTH {
                 headers.remove(name);
             }
         }
         headers.remove(CONNECTION);
     }
-    for name in [
-        &KEEP_ALIVE,
-        &UPGRADE,
-        &TRANSFER_ENCODING,
-        &PROXY_CONNECTION,
-        &PROXY_AUTHENTICATE,
-        &PROXY_AUTHORIZATION,
-    ] {
+    if headers.remove(TRANSFER_ENCODING).is_some() {
+        headers.remove(CONTENT_LENGTH);
+    }
+    for name in
+        [&KEEP_ALIVE, &UPGRADE, &PROXY_CONNECTION, &PROXY_AUTHENTICATE, &PROXY_AUTHORIZATION]
+    {
         headers.remove(name);
     }
     if let Some(te) = headers.remove(TE) {
@@ -47,6 +47,20 @@ pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
         if trailers {
             headers.insert(TE, HeaderValue::from_static("trailers"));
         }
+    }
+}
+
+/// Joins several `Cookie` lines into one, as a request that came by HTTP/2 must be before it goes on
+/// by HTTP/1.1.
+///
+/// Source: RFC 9113, section 8.2.3.
+pub(crate) fn join_cookies(headers: &mut HeaderMap) {
+    if headers.get_all(COOKIE).iter().nth(1).is_none() {
+        return;
+    }
+    let lines: Vec<&[u8]> = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    if let Ok(joined) = HeaderValue::from_bytes(&lines.join(&b"; "[..])) {
+        headers.insert(COOKIE, joined);
     }
 }
 
@@ -64,7 +78,20 @@ pub fn is_event_stream(headers: &HeaderMap) -> bool {
 mod tests {
     use http::header::{HeaderMap, HeaderValue};
 
-    use super::strip_hop_by_hop;
+    use super::{join_cookies, strip_hop_by_hop};
+
+    #[test]
+    fn cookies_of_several_lines_become_one() {
+        let mut headers = HeaderMap::new();
+        join_cookies(&mut headers);
+        assert!(headers.is_empty());
+        for cookie in ["a=1", "b=2; c=3"] {
+            headers.append("cookie", HeaderValue::from_static(cookie));
+        }
+        join_cookies(&mut headers);
+        let lines: Vec<_> = headers.get_all("cookie").iter().collect();
+        assert_eq!(lines, ["a=1; b=2; c=3"]);
+    }
 
     #[test]
     fn only_end_to_end_headers_are_left() {
@@ -77,6 +104,7 @@ mod tests {
             ("upgrade", "foo"),
             ("proxy-authorization", "x"),
             ("transfer-encoding", "chunked"),
+            ("content-length", "5"),
             ("host", "h"),
             ("x-other", "2"),
         ] {

@@ -1,6 +1,9 @@
 //! The request head: protocol, then plugin by plugin.
 
-use http::{Response, StatusCode};
+use std::borrow::Cow;
+
+use http::header::{CONNECTION, UPGRADE};
+use http::{HeaderValue, Response, StatusCode};
 
 use super::DriverOptions;
 use crate::body::Body;
@@ -10,6 +13,7 @@ use crate::condition::{RequestView, canonical};
 use crate::error::{Fault, GatewayError, Reason};
 use crate::model::PluginClass;
 use crate::snapshot::{PluginPart, Selected, Snapshot};
+use crate::upstream::strip_hop_by_hop;
 
 /// Decides the protocol: the client's word where that is honoured, a websocket handshake, what
 /// metadata says of the path, else HTTP.
@@ -36,7 +40,7 @@ pub(super) fn protocol(
         cx.rpc_type = rpc_type(name);
         return Ok(());
     }
-    let upgrade = cx.head.headers.get(http::header::UPGRADE);
+    let upgrade = cx.head.headers.get(UPGRADE);
     if upgrade.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket")) {
         cx.rpc_type = RpcType::WebSocket;
         return Ok(());
@@ -56,20 +60,50 @@ fn rpc_type(name: &str) -> RpcType {
     }
 }
 
+/// Takes away what was meant for this connection alone, before a plugin runs: what plugins set is
+/// not the client's to take away by naming it in `Connection`. Of a websocket handshake `Upgrade`
+/// stays, and of `Connection` that word.
+pub(super) fn keep_end_to_end(cx: &mut RequestContext) {
+    let headers = &mut cx.head.headers;
+    if cx.rpc_type != RpcType::WebSocket {
+        return strip_hop_by_hop(headers);
+    }
+    let upgrade = headers.remove(UPGRADE);
+    let asked = headers.get_all(CONNECTION).iter().any(|value| {
+        value.to_str().is_ok_and(|value| {
+            value.split(',').any(|word| word.trim().eq_ignore_ascii_case("upgrade"))
+        })
+    });
+    strip_hop_by_hop(headers);
+    if let Some(upgrade) = upgrade {
+        headers.insert(UPGRADE, upgrade);
+    }
+    if asked {
+        headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    }
+}
+
 /// Runs the plugins in order; an answer ends the walk.
 pub(super) async fn run(
     cx: &mut RequestContext,
     snapshot: &Snapshot,
 ) -> Result<Option<Response<Body>>, GatewayError> {
-    let other_form = canonical(cx.raw_path());
+    let raw_form = canonical(cx.raw_path());
     for part in &snapshot.plugins {
         if let Flow::Respond(response) = one(cx, part, None).await? {
             return Ok(Some(response));
         }
-        // A guard judges both forms of the path; whichever refuses, counts.
-        if part.class == PluginClass::Guard
-            && let Some(path) = &other_form
-            && let Flow::Respond(response) = one(cx, part, Some(path)).await?
+        if part.class != PluginClass::Guard {
+            continue;
+        }
+        // A guard judges both forms of the path it matches on; whichever refuses, counts.
+        let other_form = match cx.effective_path() {
+            Cow::Borrowed(_) => raw_form.as_deref().map(Cow::Borrowed),
+            // A plugin moved it.
+            Cow::Owned(moved) => canonical(&moved).map(Cow::Owned),
+        };
+        if let Some(path) = other_form
+            && let Flow::Respond(response) = one(cx, part, Some(&path)).await?
         {
             return Ok(Some(response));
         }

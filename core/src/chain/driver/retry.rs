@@ -27,18 +27,24 @@ pub(super) enum Way {
 
 /// The way that the rule's strategy takes after this error.
 pub(super) fn way(failover: bool, mode: ErrorStatus, error: &GatewayError) -> Way {
-    let reason = error.reason();
-    if error.fault() != Fault::Upstream && reason != Reason::UpstreamOverloaded {
+    let nothing_sent = error.retry() == Retry::Safe;
+    // What the gateway refused itself (a limit that is reached) another upstream may take.
+    let of_upstream = match error.fault() {
+        Fault::Upstream => true,
+        Fault::Gateway => failover && nothing_sent,
+        Fault::Client => false,
+    };
+    if !of_upstream {
         return Way::Stop;
     }
     if failover {
         return Way::Other;
     }
-    match (reason, mode) {
+    match (error.reason(), mode) {
         (Reason::UpstreamTimeout | Reason::UpstreamConnectTimeout, _) => Way::Same,
+        // To the rest the reference answers at once.
+        (_, ErrorStatus::Standard) if nothing_sent => Way::Other,
         (Reason::UpstreamReset, ErrorStatus::Standard) => Way::Same,
-        // The reference answers at once.
-        (Reason::UpstreamConnect, ErrorStatus::Standard) => Way::Other,
         _ => Way::Stop,
     }
 }
@@ -134,25 +140,28 @@ mod tests {
     use http::StatusCode;
 
     use super::{Way, iso, wait, way};
-    use crate::error::{ErrorStatus, Fault, GatewayError, Reason};
+    use crate::error::{ErrorStatus, Fault, GatewayError, Reason, Retry};
 
     #[test]
     fn strategies_follow_the_table() {
         use ErrorStatus::{Shenyu, Standard};
+        use Retry::{IfIdempotent, Never, Safe};
         use Reason::{
-            BadRequest, UpstreamConnect, UpstreamConnectTimeout, UpstreamOverloaded,
+            BadRequest, PluginFailed, UpstreamConnect, UpstreamConnectTimeout, UpstreamOverloaded,
             UpstreamProtocol, UpstreamReset, UpstreamTimeout,
         };
-        for (reason, fault, shenyu, standard, failover) in [
-            (UpstreamTimeout, Fault::Upstream, Way::Same, Way::Same, Way::Other),
-            (UpstreamConnectTimeout, Fault::Upstream, Way::Same, Way::Same, Way::Other),
-            (UpstreamConnect, Fault::Upstream, Way::Stop, Way::Other, Way::Other),
-            (UpstreamReset, Fault::Upstream, Way::Stop, Way::Same, Way::Other),
-            (UpstreamProtocol, Fault::Upstream, Way::Stop, Way::Stop, Way::Other),
-            (UpstreamOverloaded, Fault::Gateway, Way::Stop, Way::Stop, Way::Other),
-            (BadRequest, Fault::Client, Way::Stop, Way::Stop, Way::Stop),
+        for (reason, fault, retry, shenyu, standard, failover) in [
+            (UpstreamTimeout, Fault::Upstream, IfIdempotent, Way::Same, Way::Same, Way::Other),
+            (UpstreamConnectTimeout, Fault::Upstream, Safe, Way::Same, Way::Same, Way::Other),
+            (UpstreamConnect, Fault::Upstream, Safe, Way::Stop, Way::Other, Way::Other),
+            (UpstreamReset, Fault::Upstream, IfIdempotent, Way::Stop, Way::Same, Way::Other),
+            (UpstreamProtocol, Fault::Upstream, IfIdempotent, Way::Stop, Way::Stop, Way::Other),
+            (UpstreamOverloaded, Fault::Gateway, Safe, Way::Stop, Way::Stop, Way::Other),
+            (PluginFailed, Fault::Gateway, Never, Way::Stop, Way::Stop, Way::Stop),
+            (BadRequest, Fault::Client, Never, Way::Stop, Way::Stop, Way::Stop),
         ] {
             let error = GatewayError::new(fault, reason, StatusCode::BAD_GATEWAY, "x");
+            let error = error.retry_when(retry);
             assert_eq!(way(false, Shenyu, &error), shenyu, "{reason}");
             assert_eq!(way(false, Standard, &error), standard, "{reason}");
             assert_eq!(way(true, Shenyu, &error), failover, "{reason}");

@@ -91,6 +91,7 @@ const fn entry(name: &'static str, order: i32, class: PluginClass) -> CatalogueE
 use PluginClass::{Guard, Observe, Proxy, Transform};
 
 static ENTRIES: &[CatalogueEntry] = &[
+    entry("mover", 5, Transform),
     entry("guard", 10, Guard),
     entry("canned", 20, Transform),
     entry("header-edit", 30, Transform),
@@ -166,6 +167,14 @@ impl Plugin for TestPlugin {
                 let mut response = Response::new(Body::from("canned"));
                 *response.status_mut() = StatusCode::IM_A_TEAPOT;
                 Hook::Ready(Ok(Flow::Respond(response)))
+            }
+            // From here on the request is matched without /moved.
+            "mover" => {
+                let path = cx.raw_path();
+                let rest = path.strip_prefix("/moved").unwrap_or(path).to_owned();
+                cx.rewrite_context_path = Some(String::new());
+                cx.real_url = Some(rest);
+                Hook::Ready(Ok(Flow::Continue))
             }
             "header-edit" => {
                 cx.head.headers.insert("x-edited", HeaderValue::from_static("request"));
