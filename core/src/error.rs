@@ -220,11 +220,7 @@ impl GatewayError {
 
     /// Sets the status and the text that the reference uses for this.
     #[must_use]
-    pub fn shenyu(
-        mut self,
-        status: StatusCode,
-        message: impl Into<Cow<'static, str>>,
-    ) -> Self {
+    pub fn shenyu(mut self, status: StatusCode, message: impl Into<Cow<'static, str>>) -> Self {
         let code = i32::from(status.as_u16());
         self.0.shenyu = Some(Face { status, code, message: message.into() });
         self

@@ -48,7 +48,8 @@ struct Raw {
 impl HandleType for WebSocketRule {
     fn read(text: &str) -> Result<Self, Vec<HandleFault>> {
         let raw: Raw = read_handle(text)?;
-        let load_balance = load_balance(raw.load_balance.as_deref()).map_err(|fault| vec![fault])?;
+        let load_balance =
+            load_balance(raw.load_balance.as_deref()).map_err(|fault| vec![fault])?;
         // The reference never used this member: a value it let through is not refused, but 0 and
         // less mean the default.
         let timeout = raw.timeout.filter(|timeout| *timeout > 0).unwrap_or(3000);

@@ -112,7 +112,8 @@ impl Driver {
         let shared = &*self.0;
         let mut cx = RequestContext::new(head, inbound, (shared.clock)(), shared.runtime.clone());
         cx.response_timeout = shared.options.calls.response_timeout;
-        let end = shared.options.calls.total.map(|total| Instant::from(cx.exchange.started()) + total);
+        let end =
+            shared.options.calls.total.map(|total| Instant::from(cx.exchange.started()) + total);
         let result = match end {
             None => self.answer(&mut cx, None).await,
             Some(end) => match timeout_at(end, self.answer(&mut cx, Some(end))).await {

@@ -287,13 +287,8 @@ impl Builder {
     ) -> Arc<UpstreamSet> {
         let Some(known) = state.upstreams.get(selector) else { return Arc::default() };
         let balance = Arc::clone(self.balances.entry(selector.to_owned()).or_default());
-        let (set, bad) = UpstreamSet::build(
-            selector,
-            &known.entries,
-            known.watched,
-            balance,
-            &self.endpoints,
-        );
+        let (set, bad) =
+            UpstreamSet::build(selector, &known.entries, known.watched, balance, &self.endpoints);
         for fault in bad {
             faults.add(Group::DiscoverUpstream, selector, owner.name, fault);
         }

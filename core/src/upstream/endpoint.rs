@@ -375,7 +375,6 @@ mod tests {
         let endpoint = endpoint(1);
         assert_eq!(endpoint.warm_weight(50, 10, 11), 50);
         assert_eq!(endpoint.warm_weight(50, 600_000, 12), 50, "warm once, warm for ever");
-
     }
 
     #[test]

@@ -158,10 +158,8 @@ impl Health {
         }
         let mut record = self.record();
         let lease = now.saturating_add(millis(policy.base).max(1));
-        let taken = self
-            .out
-            .compare_exchange(until, lease, Ordering::Relaxed, Ordering::Relaxed)
-            .is_ok();
+        let taken =
+            self.out.compare_exchange(until, lease, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         record.trial |= taken;
         taken
     }
@@ -197,8 +195,8 @@ impl Health {
         if ejected && !record.trial {
             return None;
         }
-        let recent = record.last_until != 0
-            && now < record.last_until.saturating_add(millis(policy.max));
+        let recent =
+            record.last_until != 0 && now < record.last_until.saturating_add(millis(policy.max));
         record.level = if recent { (record.level + 1).min(20) } else { 0 };
         record.trial = false;
         record.cause = Some(failure);
@@ -217,12 +215,7 @@ impl Health {
     }
 
     /// A probe ended.
-    pub(super) fn probed(
-        &self,
-        connected: bool,
-        now: u64,
-        rule: &ProbeRule,
-    ) -> Option<Change> {
+    pub(super) fn probed(&self, connected: bool, now: u64, rule: &ProbeRule) -> Option<Change> {
         let mut record = self.record();
         let out = self.is_out();
         let interval = millis(rule.interval);

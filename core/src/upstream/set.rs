@@ -45,9 +45,8 @@ impl UpstreamSet {
         let weight = |upstream: &Upstream| {
             if unknown_weights { 1 } else { u32::try_from(upstream.weight).unwrap_or(0) }
         };
-        let usable = |upstream: &&Upstream| {
-            upstream.state() == UpstreamStatus::Up && weight(upstream) > 0
-        };
+        let usable =
+            |upstream: &&Upstream| upstream.state() == UpstreamStatus::Up && weight(upstream) > 0;
         let any_gray = upstreams.iter().filter(usable).any(|upstream| upstream.properties().gray);
         let mut members = Vec::with_capacity(upstreams.len());
         for upstream in upstreams.iter().filter(usable) {

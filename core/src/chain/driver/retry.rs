@@ -80,8 +80,7 @@ pub(super) fn wait(before: u32) -> Duration {
 
 /// What the client is told of the last error.
 pub(super) fn answer(policy: &TargetPolicy, error: GatewayError) -> GatewayError {
-    let late =
-        matches!(error.reason(), Reason::UpstreamTimeout | Reason::UpstreamConnectTimeout);
+    let late = matches!(error.reason(), Reason::UpstreamTimeout | Reason::UpstreamConnectTimeout);
     if !(policy.failover && late) {
         return error;
     }
@@ -145,11 +144,11 @@ mod tests {
     #[test]
     fn strategies_follow_the_table() {
         use ErrorStatus::{Shenyu, Standard};
-        use Retry::{IfIdempotent, Never, Safe};
         use Reason::{
             BadRequest, PluginFailed, UpstreamConnect, UpstreamConnectTimeout, UpstreamOverloaded,
             UpstreamProtocol, UpstreamReset, UpstreamTimeout,
         };
+        use Retry::{IfIdempotent, Never, Safe};
         for (reason, fault, retry, shenyu, standard, failover) in [
             (UpstreamTimeout, Fault::Upstream, IfIdempotent, Way::Same, Way::Same, Way::Other),
             (UpstreamConnectTimeout, Fault::Upstream, Safe, Way::Same, Way::Same, Way::Other),

@@ -10,8 +10,7 @@ use crate::chain::{CallOptions, DriverOptions, NotRetried};
 use crate::error::{ErrorStatus, Reason};
 use crate::upstream::{EjectionPolicy, EndpointOptions};
 
-const LATE_SHENYU: &str =
-    r#"{"code":408,"message":"Request timeout, the maximum number of retry times has been exceeded"}"#;
+const LATE_SHENYU: &str = r#"{"code":408,"message":"Request timeout, the maximum number of retry times has been exceeded"}"#;
 const ERROR_SHENYU: &str = r#"{"code":500,"message":"Internal Server Error"}"#;
 const NONE_LEFT: &str =
     r#"{"code":503,"message":"CANNOT_FIND_HEALTHY_UPSTREAM_URL_AFTER_FAILOVER"}"#;
@@ -41,7 +40,8 @@ fn gateway(
 #[tokio::test]
 async fn current_repeats_a_time_out_on_the_same_upstream() {
     let rule = r#"{"retry":2,"timeout":100}"#;
-    for (options, answer) in [(shenyu(), (408, LATE_SHENYU)), (standard(), (504, "upstream took"))] {
+    for (options, answer) in [(shenyu(), (408, LATE_SHENYU)), (standard(), (504, "upstream took"))]
+    {
         let silent = Scripted::start("U1", Manner::Silent).await;
         let gateway = gateway(rule, &[(silent.address, 1)], options);
         let (status, body) = gateway.call("GET", "").await;
@@ -90,7 +90,8 @@ async fn failover_with_nobody_left_and_with_the_last_one_late() {
     let (one, two) =
         (Scripted::start("U1", Manner::Silent).await, Scripted::start("U2", Manner::Silent).await);
     let rule = |retry| format!(r#"{{"retry":{retry},"failover":true,"timeout":100}}"#);
-    for (options, late) in [(shenyu(), "Response took longer than timeout: PT0.1S"), (standard(), "")]
+    for (options, late) in
+        [(shenyu(), "Response took longer than timeout: PT0.1S"), (standard(), "")]
     {
         let alone = gateway(&rule(1), &[(one.address, 1)], options.clone());
         assert_eq!(alone.call("GET", "").await, (503, NONE_LEFT.to_owned()));
@@ -245,15 +246,18 @@ async fn an_upstream_at_its_limit_refuses_at_once_or_another_takes_over() {
     let both = [(slow.address, 1_000_000), (other.address, 1)];
     let options = CallOptions { replay_bytes: 0, ..CallOptions::default() };
     let options = DriverOptions { calls: options, ..shenyu() };
-    for (rule, expected) in
-        [(r#"{"retry":1}"#, 503), (r#"{"retry":1,"failover":true}"#, 200), (r#"{"failover":true}"#, 503)]
-    {
+    for (rule, expected) in [
+        (r#"{"retry":1}"#, 503),
+        (r#"{"retry":1,"failover":true}"#, 200),
+        (r#"{"failover":true}"#, 503),
+    ] {
         let gateway = Gateway::new(rule, &both, options.clone(), limited);
         let before = slow.count();
         let first = gateway.driver.clone();
-        let held = tokio::spawn(async move {
-            first.serve(Harness::request("GET", "/a", Bytes::new())).await
-        });
+        let held =
+            tokio::spawn(
+                async move { first.serve(Harness::request("GET", "/a", Bytes::new())).await },
+            );
         slow.until_seen(before + 1).await;
         let (status, body) = gateway.call("POST", "x").await;
         assert_eq!(status, expected, "{rule}: {body}");
@@ -286,7 +290,9 @@ async fn a_client_that_leaves_during_a_wait_leaves_nothing_behind() {
     let gateway = gateway(r#"{"retry":50,"timeout":20}"#, &[(silent.address, 1)], shenyu());
     let driver = gateway.driver.clone();
     let calling =
-        tokio::spawn(async move { driver.serve(Harness::request("GET", "/a", Bytes::new())).await });
+        tokio::spawn(
+            async move { driver.serve(Harness::request("GET", "/a", Bytes::new())).await },
+        );
     silent.until_seen(3).await;
     calling.abort();
     let _ = tokio::time::timeout(LIMIT, calling).await.unwrap();

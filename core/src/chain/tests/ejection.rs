@@ -61,7 +61,11 @@ async fn when_all_are_ejected_all_are_used_and_the_first_success_is_back() {
     }
     assert!(list.iter().all(|upstream| upstream.count() >= 5), "the last resort is all of them");
     list[1].behave(Manner::Answer);
-    let answers = [gateway.call("GET", "").await, gateway.call("GET", "").await, gateway.call("GET", "").await];
+    let answers = [
+        gateway.call("GET", "").await,
+        gateway.call("GET", "").await,
+        gateway.call("GET", "").await,
+    ];
     assert!(answers.iter().any(|(status, _)| *status == 200), "{answers:?}");
     let before = (list[0].count(), list[2].count());
     for _ in 0..10 {
@@ -76,8 +80,7 @@ async fn dead_slow_and_resetting_ones_among_four_are_not_noticed() {
     let slow = Scripted::start("slow", Manner::Silent).await;
     let resetting = Scripted::start("resetting", Manner::Reset).await;
     let good = Scripted::start("good", Manner::Answer).await;
-    let list =
-        [(dead.address, 1), (slow.address, 1), (resetting.address, 1), (good.address, 1)];
+    let list = [(dead.address, 1), (slow.address, 1), (resetting.address, 1), (good.address, 1)];
     for balance in ["random", "roundRobin", "leastActive", "p2c", "shortestResponse"] {
         let rule =
             format!(r#"{{"retry":3,"failover":true,"timeout":60,"loadBalance":"{balance}"}}"#);

@@ -142,12 +142,7 @@ impl Harness {
             received: Instant::now(),
             permit: None,
         };
-        Request::builder()
-            .method(method)
-            .uri(path)
-            .header("host", "h")
-            .body(inbound)
-            .unwrap()
+        Request::builder().method(method).uri(path).header("host", "h").body(inbound).unwrap()
     }
 
     pub(super) async fn serve(&self, method: &str, path: &str, body: Bytes) -> Response<Body> {

@@ -14,8 +14,8 @@ use serde::Deserialize;
 use crate::body::Body;
 use crate::chain::{
     Around, Attempt, BodyFilter, BodyFlow, BodyMode, CatalogueEntry, Completion, Explained, Flow,
-    Handle, HandleFault, Hit, HitRef, Hook, HookResult, Hooks, NotRetried, Plugin, Registry, RequestContext,
-    RuleParts, Target, TargetKind, TargetPolicy, read_handle,
+    Handle, HandleFault, Hit, HitRef, Hook, HookResult, Hooks, NotRetried, Plugin, Registry,
+    RequestContext, RuleParts, Target, TargetKind, TargetPolicy, read_handle,
 };
 use crate::error::{Fault, GatewayError, Reason};
 use crate::model::PluginClass;

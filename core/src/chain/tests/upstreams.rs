@@ -171,10 +171,7 @@ pub(super) fn digest(body: &[u8]) -> String {
 }
 
 async fn more(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<()> {
-    let mut chunk = [0; 16 * 1024];
-    let read = stream.read(&mut chunk).await.ok().filter(|read| *read > 0)?;
-    buffer.extend_from_slice(&chunk[..read]);
-    Some(())
+    stream.read_buf(buffer).await.ok().filter(|read| *read > 0).map(|_| ())
 }
 
 async fn line(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<String> {

@@ -17,11 +17,7 @@ pub(super) struct Eligible<'a> {
 
 impl<'a> Eligible<'a> {
     /// `None` when nothing can be chosen.
-    pub(super) fn new(
-        members: &'a [Member],
-        tried: &'a [Arc<Endpoint>],
-        now: u64,
-    ) -> Option<Self> {
+    pub(super) fn new(members: &'a [Member], tried: &'a [Arc<Endpoint>], now: u64) -> Option<Self> {
         let mut eligible = Self { members, tried, now, ejected_too: false };
         if !eligible.any() {
             eligible.ejected_too = true;

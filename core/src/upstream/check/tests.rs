@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use super::{CheckOptions, Checker, Probe, ProbeFuture, TcpProbe};
 use crate::model::Upstream;
-use crate::upstream::{
-    Endpoint, EndpointRegistry, Failure, LoadBalance, UpstreamSet, now_ms,
-};
+use crate::upstream::{Endpoint, EndpointRegistry, Failure, LoadBalance, UpstreamSet, now_ms};
 
 /// Answers as told, and counts how many probes there were, and at the same time.
 #[derive(Debug, Default)]
@@ -132,7 +130,10 @@ async fn only_those_that_could_not_be_connected_are_probed_beside_the_rounds() {
     assert_eq!(bench.usable(), ["h:3"]);
     bench.script.set_down(&["h:1"]);
     bench.checker.ejected(now_ms).await;
-    assert_eq!((bench.usable(), bench.script.probes.load(Ordering::SeqCst)), (vec!["h:3".into()], 1));
+    assert_eq!(
+        (bench.usable(), bench.script.probes.load(Ordering::SeqCst)),
+        (vec!["h:3".into()], 1)
+    );
     bench.script.set_down(&[]);
     bench.checker.ejected(now_ms).await;
     assert_eq!(bench.usable(), ["h:1", "h:3"]);

@@ -4,14 +4,10 @@ use std::time::Duration;
 
 use super::{Change, EjectionPolicy, Failure, Health, ProbeRule, Standing};
 
-const POLICY: EjectionPolicy = EjectionPolicy {
-    after: 3,
-    base: Duration::from_secs(10),
-    max: Duration::from_secs(60),
-};
+const POLICY: EjectionPolicy =
+    EjectionPolicy { after: 3, base: Duration::from_secs(10), max: Duration::from_secs(60) };
 
-const RULE: ProbeRule =
-    ProbeRule { interval: Duration::from_secs(1), healthy: 1, unhealthy: 1 };
+const RULE: ProbeRule = ProbeRule { interval: Duration::from_secs(1), healthy: 1, unhealthy: 1 };
 
 fn fail(health: &Health, now: u64) -> Option<Change> {
     health.failed(Failure::Connect, now, &POLICY)

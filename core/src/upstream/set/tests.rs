@@ -204,7 +204,11 @@ fn the_busy_the_slow_and_the_failing_are_left_alone() {
         assert_eq!(urls(&shares(&set, how, 50, &[])), ["h:2"], "{how:?}");
     }
     drop(busy);
-    assert_eq!(urls(&shares(&set, LoadBalance::LeastActive, 200, &[])).len(), 2, "equals at random");
+    assert_eq!(
+        urls(&shares(&set, LoadBalance::LeastActive, 200, &[])).len(),
+        2,
+        "equals at random"
+    );
     first.observe(Duration::from_millis(1), now_ms());
     second.observe(Duration::from_millis(9), now_ms());
     assert_eq!(urls(&shares(&set, LoadBalance::ShortestResponse, 50, &[])), ["h:1"]);
@@ -222,7 +226,8 @@ fn the_busy_the_slow_and_the_failing_are_left_alone() {
 fn state_is_kept_over_edits_and_goes_with_its_owner() {
     let registry = registry();
     let state = Arc::default();
-    let build = |list: &[Upstream]| UpstreamSet::build("s", list, false, Arc::clone(&state), &registry).0;
+    let build =
+        |list: &[Upstream]| UpstreamSet::build("s", list, false, Arc::clone(&state), &registry).0;
     let before = build(&[upstream("h:1", 1, 0, ""), upstream("h:2", 1, 0, "")]);
     let first = endpoint(&before, "h:1");
     first.failed(Failure::Connect, now_ms());
