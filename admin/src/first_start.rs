@@ -76,7 +76,7 @@ pub(crate) async fn seed(
             (generated.password.clone(), Some(generated))
         }
     };
-    let admin_password_hash = Passwords::default()
+    let admin_password_hash = Passwords::start()?
         .hash(password)
         .await
         .map_err(|error| anyhow::anyhow!("hash the first password: {error}"))?;

@@ -45,7 +45,7 @@ impl AppState {
             password_cipher,
             config,
             store,
-            passwords: Passwords::default(),
+            passwords: Passwords::start()?,
             publisher,
             plugins: longmen_plugins::registry(),
             life,

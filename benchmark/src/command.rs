@@ -2,6 +2,7 @@
 
 pub mod edits;
 pub mod first_look;
+pub mod odd;
 pub mod origin;
 pub mod soak;
 pub mod watch;

@@ -24,6 +24,8 @@ enum Command {
     /// Send mixed traffic for a long time and check every answer, with clients and upstreams that
     /// misbehave.
     Soak(command::soak::Args),
+    /// Send odd requests through other proxies and show what they make of them beside Longmen.
+    Odd(command::odd::Args),
     /// Ask for a path without pause and print each change of the answer.
     Watch(command::watch::Args),
 }
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Command::Edits(args) => command::edits::run(&args),
         Command::FirstLook(args) => command::first_look::run(args),
         Command::Soak(args) => command::soak::run(&args),
+        Command::Odd(args) => command::odd::run(&args),
         Command::Watch(args) => command::watch::run(&args),
     };
     match outcome {

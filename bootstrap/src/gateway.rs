@@ -15,13 +15,14 @@ use longmen_core::snapshot::{
     MissingPlugin, Publisher, PublisherOptions, SnapshotStore, UpstreamMode,
 };
 use longmen_core::upstream::{
-    CheckOptions, Checker, ClientOptions, EjectionPolicy, EndpointOptions, EndpointRegistry,
-    HyperClient, TcpProbe, UpstreamClient,
+    CheckOptions, Checker, ClientFactory, EjectionPolicy, EndpointOptions, EndpointRegistry,
+    TcpProbe, UpstreamClient,
 };
 use tokio::runtime::{Builder, Runtime};
 use tracing::info;
 
-use crate::config::{Compat, GatewayConfig, OnMissing, PoolType, UpstreamsMode, WorkerModel};
+use crate::client;
+use crate::config::{ClientStrategy, Compat, GatewayConfig, OnMissing, UpstreamsMode, WorkerModel};
 use crate::connection::Settings;
 use crate::management::{self, Endpoints};
 use crate::stack::Parts;
@@ -38,6 +39,9 @@ pub enum StartError {
     /// A socket or a thread cannot be had.
     #[error("{0}")]
     Io(#[from] io::Error),
+    /// A certificate, a key or a pattern for the way to upstreams is unusable.
+    #[error("{0}")]
+    Client(#[from] client::SetupError),
 }
 
 /// A gateway that is yet to start.
@@ -70,6 +74,8 @@ pub struct RunningGateway {
     pub store: Arc<SnapshotStore>,
     /// The states of the upstreams.
     pub upstreams: EndpointRegistry,
+    /// Where the counters of upstream connections are.
+    pub clients: ClientFactory,
     lifecycle: Lifecycle,
     stopping: Arc<AtomicBool>,
     /// Taken when it stops.
@@ -111,7 +117,9 @@ impl GatewayBuilder {
         let applier = Applier::new(publisher);
         let prefixes = config.filters.health_paths.clone();
         let endpoints = Endpoints::new(Arc::clone(&store), prefixes, Arc::clone(&stopping));
-        let (address, workers) = start_workers(&config, &store, &endpoints, &stopping, &lifecycle)?;
+        let clients = client::factory(&config.http_client, control.handle())?;
+        let shared = SharedParts { store: &store, endpoints: &endpoints, clients: &clients };
+        let (address, workers) = start_workers(&config, shared, &stopping, &lifecycle)?;
         let management = control.block_on(management::serve(
             SocketAddr::new(config.management.address, config.management.port),
             endpoints,
@@ -126,6 +134,7 @@ impl GatewayBuilder {
             management,
             store,
             upstreams,
+            clients,
             lifecycle,
             stopping,
             control: Some(control),
@@ -231,6 +240,7 @@ fn link_options(config: &GatewayConfig, port: u16) -> LinkOptions {
         origin: websocket.allow_origin.clone(),
         token: config.sync.token.as_ref().map(|token| token.expose().to_owned()),
         connect_timeout: websocket.connect_timeout,
+        answer_timeout: websocket.answer_timeout,
         ping_interval: websocket.ping_interval,
         reconnect_interval: websocket.reconnect_interval,
         master_check_interval: websocket.master_check_interval,
@@ -245,26 +255,23 @@ fn error_status(config: &GatewayConfig) -> ErrorStatus {
     }
 }
 
-fn client_options(config: &GatewayConfig) -> ClientOptions {
-    let client = &config.http_client;
-    ClientOptions {
-        connect_timeout: client.connect_timeout,
-        keep_alive: client.keep_alive && client.pool.pool_type != PoolType::Disabled,
-        max_idle: client.pool.max_idle_time,
-        max_idle_per_upstream: client.pool.max_idle_connections,
-    }
-}
-
 fn wall_clock() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
+/// What all workers have in common.
+#[derive(Clone, Copy)]
+struct SharedParts<'a> {
+    store: &'a Arc<SnapshotStore>,
+    endpoints: &'a Endpoints,
+    clients: &'a ClientFactory,
+}
+
 fn start_workers(
     config: &GatewayConfig,
-    store: &Arc<SnapshotStore>,
-    endpoints: &Endpoints,
+    shared: SharedParts<'_>,
     stopping: &Arc<AtomicBool>,
     lifecycle: &Lifecycle,
 ) -> Result<(SocketAddr, Vec<JoinHandle<()>>), StartError> {
@@ -296,8 +303,9 @@ fn start_workers(
     let mut workers = Vec::with_capacity(listeners.len());
     for (number, listener) in listeners.into_iter().enumerate() {
         let (store, endpoints, in_flight) =
-            (Arc::clone(store), endpoints.clone(), in_flight.clone());
-        let (client, driver_options) = (client_options(config), driver_options.clone());
+            (Arc::clone(shared.store), shared.endpoints.clone(), in_flight.clone());
+        let (clients, driver_options) = (shared.clients.clone(), driver_options.clone());
+        let strategy = config.http_client.strategy;
         let error_status = error_status(config);
         let worker = Worker {
             name: format!("worker-{number}"),
@@ -307,8 +315,10 @@ fn start_workers(
             connections: connections.clone(),
             lifecycle: lifecycle.clone(),
             parts: Box::new(move |runtime| {
-                let client: Arc<dyn UpstreamClient> =
-                    Arc::new(HyperClient::new(client, runtime.clone()));
+                let client: Arc<dyn UpstreamClient> = match strategy {
+                    ClientStrategy::Hyper => Arc::new(clients.hyper(runtime)),
+                    ClientStrategy::Reqwest => Arc::new(clients.reqwest(runtime)),
+                };
                 let driver = Driver::new(
                     store,
                     Arc::clone(&client),

@@ -6,6 +6,7 @@
 //! **Architecture invariant:** the gateway never opens a database and never links the admin; it knows
 //! what the sync told it.
 
+mod client;
 pub mod config;
 mod connection;
 pub mod detect;
@@ -16,4 +17,5 @@ mod stack;
 mod sync;
 mod worker;
 
+pub use client::SetupError;
 pub use gateway::{Gateway, GatewayBuilder, RunningGateway, StartError};

@@ -19,9 +19,6 @@ use tracing::{debug, warn};
 use crate::connection::{self, Settings};
 use crate::stack::{self, Parts};
 
-/// How often unused upstream connections are looked at.
-const SWEEP: Duration = Duration::from_secs(1);
-
 /// The connections of all workers.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionLimit {
@@ -91,7 +88,7 @@ impl Worker {
             }
         };
         let sweep = handle.spawn(async move {
-            let mut ticks = tokio::time::interval(SWEEP);
+            let mut ticks = tokio::time::interval(client.sweep_interval());
             loop {
                 ticks.tick().await;
                 client.sweep();

@@ -21,6 +21,9 @@ pub enum BodyError {
     /// The connection failed, or the peer broke the framing.
     #[error("body cut short: {0}")]
     Transport(#[source] hyper::Error),
+    /// The same, told by a client that is not hyper itself.
+    #[error("body cut short: {0}")]
+    Upstream(#[source] Box<dyn StdError + Send + Sync>),
     /// A filter refused to go on.
     #[error("body filter: {0}")]
     Filter(#[source] Box<dyn StdError + Send + Sync>),
@@ -39,21 +42,6 @@ pub enum BodyError {
     /// The time of the whole request is over.
     #[error("the time of the request is over")]
     OverTime,
-}
-
-impl BodyError {
-    /// The body error at the bottom of another error, such as the one of an HTTP library.
-    #[must_use]
-    pub fn within<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a Self> {
-        let mut at = Some(error);
-        while let Some(error) = at {
-            if let Some(found) = error.downcast_ref() {
-                return Some(found);
-            }
-            at = error.source();
-        }
-        None
-    }
 }
 
 type BoxedBody = Pin<Box<dyn HttpBody<Data = Bytes, Error = BodyError> + Send>>;

@@ -35,7 +35,7 @@ pub use body_hooks::{BodyFilter, collect};
 pub use catalogue::{CatalogueEntry, FieldType, FormField, FormScope, KnownPlugin, Registry};
 pub use completion::{Completion, Exchange, NotRetried, Outcome};
 pub use context::{Connection, Inbound, RequestContext, RpcType};
-pub use driver::{CallOptions, Driver, DriverOptions};
+pub use driver::{CallOptions, Driver, DriverOptions, TunnelLimits, TunnelTotals, Tunnels};
 pub use handle::{Handle, HandleFault, HandleType, read_handle};
 pub use plugin::{
     Around, Attempt, BodyFlow, BodyMode, Explained, Flow, Hit, HitRef, Hook, HookResult, Hooks,

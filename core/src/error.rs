@@ -94,6 +94,12 @@ pub enum Reason {
     UpstreamConnect,
     /// Connecting to the upstream took too long.
     UpstreamConnectTimeout,
+    /// The upstream's name has no addresses, or cannot be looked up.
+    UpstreamDns,
+    /// No TLS with the upstream: certificate, name or protocol.
+    UpstreamTls,
+    /// No connection of a fixed pool came free.
+    UpstreamPool,
     /// The upstream did not answer in time.
     UpstreamTimeout,
     /// The upstream closed or reset the connection before a full head.
@@ -106,6 +112,10 @@ pub enum Reason {
     UpstreamBodyTimeout,
     /// The upstream's body broke off.
     UpstreamBodyReset,
+    /// The gateway stops.
+    Stopping,
+    /// A websocket carried nothing for too long.
+    Idle,
 }
 
 impl Reason {
@@ -134,12 +144,17 @@ impl Reason {
             Self::UpstreamOverloaded => "upstream_overloaded",
             Self::UpstreamConnect => "upstream_connect",
             Self::UpstreamConnectTimeout => "upstream_connect_timeout",
+            Self::UpstreamDns => "upstream_dns",
+            Self::UpstreamTls => "upstream_tls",
+            Self::UpstreamPool => "upstream_pool",
             Self::UpstreamTimeout => "upstream_timeout",
             Self::UpstreamReset => "upstream_reset",
             Self::UpstreamProtocol => "upstream_protocol",
             Self::UpstreamUpgrade => "upstream_upgrade",
             Self::UpstreamBodyTimeout => "upstream_body_timeout",
             Self::UpstreamBodyReset => "upstream_body_reset",
+            Self::Stopping => "stopping",
+            Self::Idle => "idle",
         }
     }
 }
@@ -245,7 +260,22 @@ impl GatewayError {
             )
             .closing()
             .detail(error),
-            BodyError::Transport(_) | BodyError::Filter(_) | BodyError::OverTime => {
+            BodyError::Filter(_) => Self::new(
+                Fault::Gateway,
+                Reason::PluginFailed,
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the request body cannot be processed",
+            )
+            .closing()
+            .detail(error),
+            BodyError::OverTime => Self::new(
+                Fault::Gateway,
+                Reason::TotalTimeout,
+                StatusCode::GATEWAY_TIMEOUT,
+                "the time of the request is over",
+            )
+            .closing(),
+            BodyError::Transport(_) | BodyError::Upstream(_) => {
                 Self::bad_request(Reason::BadRequest, "the request body is broken").detail(error)
             }
         }

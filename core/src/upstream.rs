@@ -22,12 +22,15 @@ pub use balance::{BalanceState, LoadBalance};
 pub use check::{CheckOptions, Checker, Probe, ProbeFuture, TcpProbe};
 pub(crate) use client::SHENYU_TIMEOUT;
 pub use client::{
-    ClientOptions, HyperClient, SendFailure, SendFuture, Tunnel, UpstreamClient, request_head_for,
+    Answer, ClientFactory, ClientOptions, ConnectFailure, ConnectionStats, HyperClient, KeyStore,
+    LookUp, LookUpError, LookUpFuture, PoolLimit, PoolOptions, ProxyOptions, ReqwestClient,
+    SendFailure, SendFuture, SystemLookUp, TlsOptions, TlsSetupError, Tunnel, UpstreamClient,
+    request_head_for,
 };
 pub use clock::now_ms;
 pub use endpoint::{Endpoint, EndpointOptions, EndpointState, InFlight};
 pub(crate) use header::join_cookies;
-pub use header::{is_event_stream, strip_hop_by_hop};
+pub use header::{announce_body, is_event_stream, strip_hop_by_hop};
 pub use health::{EjectionPolicy, Failure};
 pub use registry::EndpointRegistry;
 pub use set::{Member, UpstreamSet};

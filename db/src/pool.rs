@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sqlx::ConnectOptions as _;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions as _, Connection as _};
 
 use crate::location::Location;
 use crate::statement::here;
@@ -86,6 +86,14 @@ async fn open_sqlite(path: &Path, options: &StoreOptions) -> Result<Db> {
     let write = pool()
         .max_connections(1)
         .min_connections(1)
+        // A full disk takes a transaction back by itself; sqlx would count it as open for ever, and
+        // no later one could begin. Such a connection is replaced.
+        .before_acquire(|connection, _| {
+            Box::pin(async move {
+                connection.ping().await?;
+                Ok(!connection.is_in_transaction())
+            })
+        })
         .connect_with(connect.clone().disable_statement_logging())
         .await
         .map_err(|source| Error::sql(here!(), source))?;
@@ -112,4 +120,39 @@ fn private_file(path: &Path) -> Result<File> {
         Ok(file)
     };
     open().map_err(|source| Error::File { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::SqlitePool;
+
+    use crate::store::Db;
+    use crate::{Location, Store, StoreOptions};
+
+    async fn pages(write: &SqlitePool, most: i64) {
+        let limit = sqlx::AssertSqlSafe(format!("PRAGMA max_page_count = {most}"));
+        sqlx::query(limit).execute(write).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_ends_one_write_and_not_those_after_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let location = Location::Sqlite(folder.path().join("full.db"));
+        let store = Store::open(&location, StoreOptions::default()).await.unwrap();
+        store.migrate().await.unwrap();
+        let Db::Sqlite { write, .. } = store.db() else { panic!("not SQLite") };
+        let full: i64 = sqlx::query_scalar("PRAGMA page_count").fetch_one(write).await.unwrap();
+
+        pages(write, full).await;
+        let insert = "INSERT INTO install (name, value) VALUES ($1, $2)";
+        let big = "x".repeat(1 << 20);
+        let mut transaction = write.begin_with(crate::dialect::WRITE_ON_SQLITE).await.unwrap();
+        let inserted = sqlx::query(insert).bind("big").bind(&big).execute(&mut *transaction).await;
+        assert!(inserted.is_err() || transaction.commit().await.is_err(), "the disk is full");
+
+        pages(write, full + 10_000).await;
+        let mut transaction = write.begin_with(crate::dialect::WRITE_ON_SQLITE).await.unwrap();
+        sqlx::query(insert).bind("big").bind(&big).execute(&mut *transaction).await.unwrap();
+        transaction.commit().await.unwrap();
+    }
 }

@@ -1,13 +1,21 @@
 //! Passwords: hashed with argon2id, never more than a few at once.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt, io,
+    panic::AssertUnwindSafe,
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{Receiver, Sender, channel},
+    },
+    time::{Duration, Instant},
+};
 
 use argon2::{
     Algorithm, Argon2, Params, PasswordHasher, PasswordVerifier, Version,
     password_hash::phc::PasswordHash,
 };
 use aws_lc_rs::{constant_time::verify_slices_are_equal, digest};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::error::{ApiError, ApiResult};
 
@@ -30,11 +38,28 @@ pub enum Verdict {
     Wrong,
 }
 
-/// Makes and checks password hashes on the blocking pool.
+/// How often a flood of log-ins is told.
+const TOLD_EVERY: Duration = Duration::from_secs(10);
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Makes and checks password hashes, on threads of their own.
+///
+/// A hash takes much memory, and what a thread has freed stays its own: on the many threads of a
+/// blocking pool a flood of log-ins would leave hundreds of megabytes behind.
 #[derive(Clone)]
 pub struct Passwords {
-    running: Arc<Semaphore>,
-    waiting: Arc<Semaphore>,
+    jobs: Sender<Job>,
+    /// Places of those that are hashed or wait.
+    places: Arc<Semaphore>,
+    refused: Arc<Mutex<Refused>>,
+}
+
+/// Log-ins turned away since that was last told.
+#[derive(Default)]
+struct Refused {
+    count: u64,
+    told: Option<Instant>,
 }
 
 impl fmt::Debug for Passwords {
@@ -43,12 +68,45 @@ impl fmt::Debug for Passwords {
     }
 }
 
-impl Default for Passwords {
-    fn default() -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Self {
-            running: Arc::new(Semaphore::new(cores.min(4))),
-            waiting: Arc::new(Semaphore::new(MAX_WAITING)),
+impl Passwords {
+    /// Starts the threads; they end with the last clone.
+    ///
+    /// # Errors
+    /// No thread can be had.
+    pub fn start() -> io::Result<Self> {
+        let (jobs, queue) = channel::<Job>();
+        let queue = Arc::new(Mutex::new(queue));
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(4);
+        for number in 0..threads {
+            let queue = Arc::clone(&queue);
+            std::thread::Builder::new()
+                .name(format!("password-{number}"))
+                .spawn(move || work_off(&queue))?;
+        }
+        let places = Arc::new(Semaphore::new(threads + MAX_WAITING));
+        Ok(Self { jobs, places, refused: Arc::default() })
+    }
+}
+
+fn work_off(queue: &Mutex<Receiver<Job>>) {
+    loop {
+        // The lock is held while waiting for a job, not while working on it.
+        let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        match job {
+            // A panic is that job's; its caller sees that no answer comes.
+            Ok(job) => drop(std::panic::catch_unwind(AssertUnwindSafe(job))),
+            Err(_) => return,
+        }
+    }
+}
+
+impl Refused {
+    fn count(&mut self) {
+        self.count += 1;
+        if self.told.is_none_or(|told| told.elapsed() > TOLD_EVERY) {
+            let count = std::mem::take(&mut self.count);
+            tracing::warn!(count, limit = MAX_WAITING, "too many log-ins are waiting, refused");
+            self.told = Some(Instant::now());
         }
     }
 }
@@ -79,19 +137,20 @@ impl Passwords {
         &self,
         work: impl FnOnce() -> Result<T, argon2::password_hash::Error> + Send + 'static,
     ) -> ApiResult<T> {
-        let waiting = self.waiting.try_acquire().map_err(|_| {
-            tracing::warn!(limit = MAX_WAITING, "too many log-ins are waiting, one is refused");
-            ApiError::Unreadable
-        })?;
-        let running = Arc::clone(&self.running).acquire_owned().await;
-        drop(waiting);
-        let running = running.map_err(anyhow::Error::from)?;
-        let done = tokio::task::spawn_blocking(move || {
-            let result = work();
-            drop(running);
-            result
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            self.refused.lock().unwrap_or_else(PoisonError::into_inner).count();
+            return Err(ApiError::Unreadable);
+        };
+        let (answer, answered) = oneshot::channel();
+        let job = Box::new(move || {
+            // Nobody waits any more where the client has left.
+            if !answer.is_closed() {
+                let _ = answer.send(work());
+            }
+            drop(place);
         });
-        let result = done.await.map_err(anyhow::Error::from)?;
+        self.jobs.send(job).map_err(|_| anyhow::anyhow!("the password threads have ended"))?;
+        let result = answered.await.map_err(anyhow::Error::from)?;
         result.map_err(|error| anyhow::anyhow!("hash a password: {error}").into())
     }
 }
@@ -149,7 +208,7 @@ mod tests {
 
     #[tokio::test]
     async fn both_kinds_of_hash_are_checked() {
-        let passwords = Passwords::default();
+        let passwords = Passwords::start().unwrap();
         let hash = passwords.hash("Adm1n#Pass".to_owned()).await.unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
         let old = legacy_hash("Adm1n#Pass");
@@ -168,10 +227,8 @@ mod tests {
 
     #[tokio::test]
     async fn too_many_at_once_are_turned_away() {
-        let passwords = Passwords {
-            running: Arc::new(Semaphore::new(1)),
-            waiting: Arc::new(Semaphore::new(0)),
-        };
+        let places = Arc::new(Semaphore::new(0));
+        let passwords = Passwords { places, ..Passwords::start().unwrap() };
         let refused = passwords.hash("x".to_owned()).await.unwrap_err();
         assert!(matches!(refused, ApiError::Unreadable));
     }

@@ -72,10 +72,16 @@ pub(super) const SECTION: Section = Section {
             "How long connecting and the handshake may take.",
         ),
         KeySpec::new(
+            "shenyu.sync.websocket.answerTimeout",
+            POSITIVE_MILLIS,
+            "30s",
+            "How long an admin of Longmen may leave a request for changes unanswered, and the parts of one change set apart; then the next admin is tried.",
+        ),
+        KeySpec::new(
             "shenyu.sync.websocket.reconnectInterval",
             POSITIVE_MILLIS,
             "1s",
-            "The first pause before connecting again; it doubles, with jitter, up to ten times as long.",
+            "The longest pause before connecting again; the first is 100 ms and doubles, with jitter.",
         ),
         KeySpec::new(
             "shenyu.sync.websocket.maxMessageSize",
@@ -151,7 +157,9 @@ pub struct WebsocketSyncConfig {
     pub ping_interval: Duration,
     /// How long connecting and the handshake may take.
     pub connect_timeout: Duration,
-    /// The first pause before connecting again.
+    /// How long an admin of ours may leave a request unanswered, or a change set unfinished.
+    pub answer_timeout: Duration,
+    /// The longest pause before connecting again.
     pub reconnect_interval: Duration,
     /// The largest message taken, in bytes.
     pub max_message_bytes: usize,
@@ -165,6 +173,7 @@ impl SyncConfig {
             master_check_interval: reader.get("shenyu.sync.websocket.masterCheckInterval"),
             ping_interval: reader.get("shenyu.sync.websocket.pingInterval"),
             connect_timeout: reader.get("shenyu.sync.websocket.connectTimeout"),
+            answer_timeout: reader.get("shenyu.sync.websocket.answerTimeout"),
             reconnect_interval: reader.get("shenyu.sync.websocket.reconnectInterval"),
             max_message_bytes: reader.get("shenyu.sync.websocket.maxMessageSize"),
         };

@@ -30,6 +30,8 @@ pub(crate) struct LinkOptions {
     pub(crate) origin: String,
     pub(crate) token: Option<String>,
     pub(crate) connect_timeout: Duration,
+    /// How long an admin of ours may leave a request unanswered, or a change set unfinished.
+    pub(crate) answer_timeout: Duration,
     pub(crate) ping_interval: Duration,
     /// The longest wait between two attempts.
     pub(crate) reconnect_interval: Duration,
@@ -92,7 +94,7 @@ impl Link {
             let begun = Instant::now();
             let reason = match Session::open(&self.url, &self.options).await {
                 Err(error) => error,
-                Ok(session) if session.ours => self.with_ours(session).await,
+                Ok(session) if session.ours => self.with_ours(session, complained).await,
                 Ok(session) => self.with_stock(session).await,
             };
             if begun.elapsed() >= GOOD {
@@ -110,8 +112,9 @@ impl Link {
     }
 
     /// With an admin of ours one link serves; another one that finds it taken waits, and connects
-    /// anew when its turn comes, since its own connection would be stale by then.
-    async fn with_ours(&self, session: Session) -> SessionError {
+    /// anew when its turn comes, since its own connection would be stale by then. `again`: the session
+    /// before did not last, so that another success is no news.
+    async fn with_ours(&self, session: Session, again: bool) -> SessionError {
         let (mut session, _turn) = match self.turn.try_acquire() {
             Ok(turn) => (session, turn),
             Err(_) => {
@@ -127,8 +130,13 @@ impl Link {
                 }
             }
         };
-        info!(url = self.url, "connected");
-        let reason = ours::run(&mut session, &self.applier).await;
+        if again {
+            debug!(url = self.url, "connected");
+        } else {
+            info!(url = self.url, "connected");
+        }
+        let limit = self.options.answer_timeout;
+        let reason = ours::run(&mut session, &self.applier, limit).await;
         session.close().await;
         reason
     }

@@ -1,15 +1,18 @@
 //! A session with one of our own admins: resume, change sets, full refreshes, acknowledgements.
 
+use std::time::Duration;
+
 use longmen_core::snapshot::{Position, Published};
 use longmen_core::sync::{ClientMessage, Frame, Inbound, Mark, decode};
+use tokio::time::timeout;
 use tracing::info;
 
 use super::Applier;
 use super::session::{Session, SessionError};
 
 /// Runs the session until it ends. Returns only with the reason.
-pub(super) async fn run(session: &mut Session, applier: &Applier) -> SessionError {
-    match serve(session, applier).await {
+pub(super) async fn run(session: &mut Session, applier: &Applier, limit: Duration) -> SessionError {
+    match serve(session, applier, limit).await {
         Ok(never) => match never {},
         Err(error) => error,
     }
@@ -17,12 +20,24 @@ pub(super) async fn run(session: &mut Session, applier: &Applier) -> SessionErro
 
 enum Never {}
 
-async fn serve(session: &mut Session, applier: &Applier) -> Result<Never, SessionError> {
+/// An admin that answers nothing, or stops in the middle of a change set, is left after `limit`: another
+/// one may have what this gateway waits for.
+async fn serve(
+    session: &mut Session,
+    applier: &Applier,
+    limit: Duration,
+) -> Result<Never, SessionError> {
     let Position { epoch, version } = applier.position().await;
     session.send(ClientMessage::Resume { epoch, version }.to_text()).await?;
     let mut collected: Vec<Frame> = Vec::new();
+    let mut awaited = true;
     loop {
-        let text = session.next().await?;
+        let text = if awaited {
+            let next = timeout(limit, session.next()).await;
+            next.unwrap_or(Err(SessionError::NoRefresh(limit)))?
+        } else {
+            session.next().await?
+        };
         let (frame, mark) = match decode(&text) {
             Ok(Inbound::Data(mut frame)) => match frame.mark.take() {
                 Some(mark) => (Some(frame), mark),
@@ -35,7 +50,8 @@ async fn serve(session: &mut Session, applier: &Applier) -> Result<Never, Sessio
             Err(error) => return Err(SessionError::Protocol(error.to_string())),
         };
         collected.extend(frame);
-        if !mark.last {
+        awaited = !mark.last;
+        if awaited {
             continue;
         }
         let frames = std::mem::take(&mut collected);

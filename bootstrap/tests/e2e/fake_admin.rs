@@ -64,6 +64,8 @@ impl FakeAdmin {
         let latest = Arc::clone(&manners);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
+                // Small frames wait for nobody's acknowledgement.
+                stream.set_nodelay(true).unwrap();
                 let (commands, queue) = mpsc::unbounded_channel();
                 let connection = {
                     let mut known = known.lock().unwrap();

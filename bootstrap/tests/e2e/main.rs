@@ -2,8 +2,12 @@
 
 mod bad_clients;
 mod fake_admin;
+mod field_cases;
+mod golden_gateway;
 mod guards;
 mod master_check;
+mod odd_requests;
+mod standard;
 mod stock_feed;
 mod support;
 mod tidy;

@@ -170,14 +170,6 @@ impl Exchange {
         self.completion.upstream = Some(Arc::clone(endpoint));
     }
 
-    /// Gives the place on the upstream to whoever goes on when the request is over.
-    #[must_use]
-    pub fn hand_over(&mut self) -> Option<InFlight> {
-        let busy = self.busy.take()?;
-        self.completion.upstream = Some(Arc::clone(busy.endpoint()));
-        Some(busy)
-    }
-
     /// Records why a failed attempt is not repeated.
     pub fn not_retried(&mut self, why: NotRetried) {
         self.completion.not_retried = Some(why);
@@ -198,6 +190,11 @@ impl Exchange {
     pub fn answered(&mut self, status: StatusCode) {
         self.completion.status = Some(status);
         self.completion.head_elapsed = Some(self.started.elapsed());
+    }
+
+    /// Records what a websocket has carried, in bytes.
+    pub(super) fn carried(&mut self, _from_client: u64, to_client: u64) {
+        self.completion.response_bytes = to_client;
     }
 
     /// Ends the request with an outcome.
@@ -265,7 +262,7 @@ impl Drop for Exchange {
 /// Why a response body did not come to its end.
 const fn broken_off(error: &BodyError) -> Reason {
     match error {
-        BodyError::Transport(_) => Reason::UpstreamBodyReset,
+        BodyError::Transport(_) | BodyError::Upstream(_) => Reason::UpstreamBodyReset,
         BodyError::Stalled { .. } => Reason::UpstreamBodyTimeout,
         BodyError::OverTime => Reason::TotalTimeout,
         BodyError::Filter(_) | BodyError::TooLarge { .. } => Reason::PluginFailed,

@@ -12,6 +12,7 @@ use http::request::Parts;
 use http::uri::PathAndQuery;
 use tokio::runtime::Handle as RuntimeHandle;
 
+use super::driver::Switched;
 use super::{Exchange, Target};
 use crate::body::Body;
 use crate::condition::check_path;
@@ -99,6 +100,8 @@ pub struct RequestContext {
     pub response_timeout: Duration,
     /// The part that lives to the end of the request.
     pub exchange: Exchange,
+    /// A websocket that is about to begin.
+    pub(super) switched: Option<Box<Switched>>,
     /// Whether the plugin that runs now has its hit as the last of the exchange.
     pub(super) keeps_in_hit: bool,
     runtime: RuntimeHandle,
@@ -124,6 +127,7 @@ impl RequestContext {
             target: None,
             response_timeout: Duration::from_secs(3),
             exchange,
+            switched: None,
             keeps_in_hit: false,
             runtime,
             unix_ms,
@@ -196,8 +200,9 @@ impl RequestContext {
     /// one, each with the client's query untouched.
     ///
     /// An empty path becomes `/`. Bytes that may not stand in a target are percent-encoded; what is
-    /// encoded already stays. What a client's path must not be, a path made of it must not be either:
-    /// cutting `/api` off `/api../x` leaves a dot segment.
+    /// encoded already stays. Where the rewritten path has a query, the client's is added to it; the
+    /// reference makes one with two `?` of them. What a client's path must not be, a path made of it
+    /// must not be either: cutting `/api` off `/api../x` leaves a dot segment.
     ///
     /// # Errors
     /// A rewritten path that is refused, or no request target even so.
@@ -227,7 +232,8 @@ impl RequestContext {
             )
         })?;
         if let Some(query) = self.raw_query() {
-            text.push('?');
+            // A rewritten path may bring parameters of its own; the client's follow.
+            text.push(if path.contains('?') { '&' } else { '?' });
             text.push_str(query);
         }
         PathAndQuery::from_maybe_shared(Bytes::from(text)).map_err(|error| {

@@ -16,6 +16,9 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout_at};
 use tracing::{debug, warn};
 
+pub(super) use tunnel::Switched;
+pub use tunnel::{TunnelLimits, TunnelTotals, Tunnels};
+
 use super::{Hit, Inbound, RequestContext};
 use crate::body::{Body, BodyTimes};
 use crate::error::{ErrorStatus, Fault, GatewayError, Reason};
@@ -33,6 +36,8 @@ pub struct DriverOptions {
     pub rpc_types: &'static [&'static str],
     /// How upstreams are called.
     pub calls: CallOptions,
+    /// The gateway's websockets.
+    pub tunnels: Tunnels,
 }
 
 /// Time limits and retries of upstream calls.
@@ -72,6 +77,7 @@ impl Default for DriverOptions {
             rpc_type_header: false,
             rpc_types: &["http", "websocket"],
             calls: CallOptions::default(),
+            tunnels: Tunnels::default(),
         }
     }
 }
@@ -127,6 +133,13 @@ impl Driver {
         };
         let (head, body) = response.into_parts();
         cx.exchange.answered(head.status);
+        if let Some(switched) = cx.switched.take()
+            && head.status == StatusCode::SWITCHING_PROTOCOLS
+        {
+            // It ends when the websocket does.
+            switched.begin(cx.exchange, &shared.runtime);
+            return Response::from_parts(head, body);
+        }
         Response::from_parts(head, cx.exchange.watch(body))
     }
 

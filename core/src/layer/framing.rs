@@ -5,14 +5,16 @@
 //! Content-Length) is safe by that rewriting: nothing ambiguous is passed on.
 
 use http::header::{CONNECTION, HOST, HeaderMap, TRANSFER_ENCODING};
+use http::uri::Scheme;
 use http::{Method, Request, Uri, Version};
 
 use super::{Admission, Admitted};
 use crate::chain::Inbound;
 use crate::error::{GatewayError, Reason};
 
-/// Refuses with 400 and closes: no `Host` in HTTP/1.1, two `Host` lines, a `Host` unlike the
-/// authority of an absolute-form target, a transfer coding other than `chunked`, `CONNECT`.
+/// Refuses with 400 and closes: no `Host` in HTTP/1.1, two `Host` lines, one whose port is no
+/// number, a `Host` unlike the authority of an absolute-form target, a target in the form of
+/// `CONNECT`, a transfer coding other than `chunked`, `CONNECT`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Framing;
 
@@ -34,6 +36,10 @@ fn check(
     if *method == Method::CONNECT {
         return Err("CONNECT is not served");
     }
+    // The form of CONNECT, `host:port`: there is no path that anybody could mean by it.
+    if version <= Version::HTTP_11 && uri.scheme().is_none() && uri.authority().is_some() {
+        return Err("the target is no path");
+    }
     let mut hosts = headers.get_all(HOST).iter();
     let host = hosts.next();
     if hosts.next().is_some() {
@@ -42,11 +48,20 @@ fn check(
     if host.is_none() && version == Version::HTTP_11 {
         return Err("no Host header");
     }
+    let host = host.map(http::HeaderValue::as_bytes);
+    if host.is_some_and(|host| !has_port_or_none(host)) {
+        return Err("the port of the Host header is no number");
+    }
+    if uri.scheme().is_some_and(|scheme| *scheme != Scheme::HTTP && *scheme != Scheme::HTTPS) {
+        return Err("the target's scheme is not http");
+    }
+    if host.is_some_and(|host| !host.iter().all(|byte| may_stand_in_host(*byte))) {
+        return Err("the Host header has characters that no host and port have");
+    }
     if let (Some(authority), Some(host)) = (uri.authority(), host) {
-        let host = host.as_bytes();
         let same = without_default_port(authority.as_str().as_bytes())
             .eq_ignore_ascii_case(without_default_port(host));
-        if version <= Version::HTTP_11 && !same {
+        if !same {
             return Err("the Host header differs from the target's authority");
         }
     }
@@ -73,6 +88,42 @@ fn check(
     Ok(())
 }
 
+/// Whether what stands behind the last colon, but for those of a bracketed address, is a number or
+/// nothing.
+fn has_port_or_none(host: &[u8]) -> bool {
+    let name_end = host.iter().rposition(|byte| *byte == b']').unwrap_or(0);
+    match host[name_end..].iter().rposition(|byte| *byte == b':') {
+        None => true,
+        Some(colon) => host[name_end..][colon + 1..].iter().all(u8::is_ascii_digit),
+    }
+}
+
+/// Letters, digits and what else names, escapes, addresses and ports are made of.
+const fn may_stand_in_host(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'-' | b'.'
+                | b'_'
+                | b'~'
+                | b'%'
+                | b':'
+                | b'['
+                | b']'
+                | b'!'
+                | b'$'
+                | b'&'
+                | b'\''
+                | b'('
+                | b')'
+                | b'*'
+                | b'+'
+                | b','
+                | b';'
+                | b'='
+        )
+}
+
 fn without_default_port(authority: &[u8]) -> &[u8] {
     authority.strip_suffix(b":80").unwrap_or(authority)
 }
@@ -96,6 +147,11 @@ mod tests {
         let v11 = Version::HTTP_11;
         assert!(verdict("/a", v11, &[("host", "h")]));
         assert!(verdict("/a", Version::HTTP_10, &[]));
+        for host in ["h:80", "h:", "[::1]", "[::1]:80", ""] {
+            assert!(verdict("/a", v11, &[("host", host)]), "{host}");
+        }
+        assert!(!verdict("h", v11, &[("host", "h")]));
+        assert!(!verdict("h:80", v11, &[("host", "h:80")]));
         assert!(verdict("http://H:80/a", v11, &[("host", "h")]));
         assert!(verdict("/a", v11, &[("host", "h"), ("transfer-encoding", "Chunked")]));
         for bad in [
@@ -104,10 +160,19 @@ mod tests {
             &[("host", "h"), ("transfer-encoding", "gzip, chunked")],
             &[("host", "h"), ("transfer-encoding", "chunked"), ("transfer-encoding", "chunked")],
             &[("host", "h"), ("connection", "close, Content-Length")],
+            &[("host", "h:x")],
+            &[("host", "[::1]:8x")],
         ] {
             assert!(!verdict("/a", v11, bad), "{bad:?}");
         }
         assert!(!verdict("http://other/a", v11, &[("host", "h")]));
+        assert!(!verdict("http://other/a", Version::HTTP_2, &[("host", "h")]));
+        assert!(verdict("http://other/a", Version::HTTP_2, &[]));
+        assert!(!verdict("ftp://h/a", v11, &[("host", "h")]));
+        for host in ["a b", "a/c", "u@h", "h?x"] {
+            assert!(!verdict("/a", v11, &[("host", host)]), "{host}");
+        }
+        assert!(verdict("/a", v11, &[("host", "[::1]:9195")]));
         assert!(!verdict("/a", Version::HTTP_10, &[("transfer-encoding", "chunked")]));
     }
 }

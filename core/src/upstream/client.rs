@@ -1,9 +1,18 @@
 //! Calling upstreams: one trait, one strategy per client.
 
+mod conn;
 mod connect;
+mod dns;
+mod factory;
+mod failure;
+mod http2;
 mod hyper_client;
+mod io;
+mod options;
 mod pool;
 mod pooled_body;
+mod reqwest_client;
+mod stats;
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -16,7 +25,13 @@ use http::uri::PathAndQuery;
 use http::{Request, Response, Uri, Version};
 use hyper::upgrade::Upgraded;
 
+pub use connect::TlsSetupError;
+pub use dns::{Answer, LookUp, LookUpError, LookUpFuture, SystemLookUp};
+pub use factory::ClientFactory;
 pub use hyper_client::HyperClient;
+pub use options::{ClientOptions, KeyStore, PoolLimit, PoolOptions, ProxyOptions, TlsOptions};
+pub use reqwest_client::ReqwestClient;
+pub use stats::{ConnectFailure, ConnectionStats};
 
 use super::{Endpoint, join_cookies};
 use crate::body::Body;
@@ -25,31 +40,6 @@ use crate::error::GatewayError;
 /// What the reference says when an upstream took too long.
 pub(crate) const SHENYU_TIMEOUT: &str =
     "Request timeout, the maximum number of retry times has been exceeded";
-
-/// How upstreams are connected to and connections kept.
-#[derive(Debug, Clone)]
-pub struct ClientOptions {
-    /// Limit of one connection attempt.
-    pub connect_timeout: Duration,
-    /// Whether connections are kept for further requests.
-    pub keep_alive: bool,
-    /// How long an unused connection is kept. Below what upstreams keep, so that they are not the
-    /// ones who close first.
-    pub max_idle: Duration,
-    /// Unused connections kept per upstream and worker.
-    pub max_idle_per_upstream: usize,
-}
-
-impl Default for ClientOptions {
-    fn default() -> Self {
-        Self {
-            connect_timeout: Duration::from_secs(5),
-            keep_alive: true,
-            max_idle: Duration::from_millis(4_500),
-            max_idle_per_upstream: 1024,
-        }
-    }
-}
 
 /// A call that brought no response head.
 #[derive(Debug)]
@@ -101,6 +91,11 @@ pub trait UpstreamClient: Debug + Send + Sync {
 
     /// Closes connections unused for longer than allowed. Called by the worker now and then.
     fn sweep(&self);
+
+    /// How often that should be.
+    fn sweep_interval(&self) -> Duration {
+        Duration::from_secs(1)
+    }
 }
 
 /// Turns a client's request head into the one for the upstream: origin form, `Host` of the

@@ -50,6 +50,20 @@ pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
+/// Says that the body comes in chunks where its length is not known and the method hides that it
+/// has one: the HTTP/1 client would send GET, HEAD and CONNECT without their body.
+pub fn announce_body<B: http_body::Body>(request: &mut http::Request<B>) {
+    let method = request.method();
+    let hides = *method == http::Method::GET || *method == http::Method::HEAD;
+    if hides
+        && !request.body().is_end_stream()
+        && request.body().size_hint().exact().is_none()
+        && !request.headers().contains_key(http::header::CONTENT_LENGTH)
+    {
+        request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+    }
+}
+
 /// Joins several `Cookie` lines into one, as a request that came by HTTP/2 must be before it goes on
 /// by HTTP/1.1.
 ///

@@ -243,7 +243,7 @@ impl<'a> Delivery<'a> {
 /// What of the request could be sent again. Takes the body over only where it has to be kept.
 fn repeat(cx: &mut RequestContext, calls: Calls<'_>, retries: u32) -> Repeat {
     let options = &calls.options.calls;
-    if retries == 0 || !(options.retry_non_idempotent || retry::is_idempotent(&cx.head.method)) {
+    if retries == 0 || !(options.retry_non_idempotent || cx.head.method.is_idempotent()) {
         return Repeat::Never(NotRetried::Method);
     }
     if let Some(bytes) = cx.body.replay() {
@@ -294,7 +294,7 @@ async fn websocket(
     };
     cx.exchange.attempted(busy);
     let started = keep.then(Instant::now);
-    let result = tunnel::open(cx, calls.client, target).await;
+    let result = tunnel::open(cx, calls.client, target, &calls.options.tunnels).await;
     note(endpoint, result.as_ref().err());
     if let Some(started) = started {
         cx.exchange.attempt_log.push(AttemptDone {

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderValue, Response, StatusCode};
 
-use super::DriverOptions;
+use super::{DriverOptions, tunnel};
 use crate::body::Body;
 use crate::chain::view::View;
 use crate::chain::{Flow, Hit, HitRef, HookResult, RequestContext, RpcType};
 use crate::condition::{RequestView, canonical};
-use crate::error::{Fault, GatewayError, Reason};
+use crate::error::{ErrorStatus, Fault, GatewayError, Reason};
 use crate::model::PluginClass;
 use crate::snapshot::{PluginPart, Selected, Snapshot};
 use crate::upstream::strip_hop_by_hop;
@@ -42,6 +42,11 @@ pub(super) fn protocol(
     }
     let upgrade = cx.head.headers.get(UPGRADE);
     if upgrade.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket")) {
+        // Half a handshake is nothing that any route could serve. Where the reference's answers are
+        // kept, its "no selector" comes first.
+        if options.error_status == ErrorStatus::Standard {
+            tunnel::check_handshake(cx)?;
+        }
         cx.rpc_type = RpcType::WebSocket;
         return Ok(());
     }

@@ -69,6 +69,7 @@ fn unreadable(error: BodyError) -> GatewayError {
     let message = match error {
         BodyError::TooLarge { .. } => "the upstream's answer is larger than a plugin can take",
         BodyError::Transport(_)
+        | BodyError::Upstream(_)
         | BodyError::Filter(_)
         | BodyError::Stalled { .. }
         | BodyError::OverTime => "the upstream's answer broke off",

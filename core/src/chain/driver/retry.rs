@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use http::{Method, StatusCode};
+use http::StatusCode;
 use rand::Rng;
 
 use crate::chain::TargetPolicy;
@@ -59,14 +59,6 @@ pub(super) fn failure(error: &GatewayError) -> Option<Failure> {
         (_, Retry::Safe) => Failure::Connect,
         (_, Retry::IfIdempotent | Retry::Never) => Failure::Reset,
     })
-}
-
-/// Whether the method may be repeated although it may have been processed (RFC 9110, 9.2.2).
-pub(super) fn is_idempotent(method: &Method) -> bool {
-    matches!(
-        *method,
-        Method::GET | Method::HEAD | Method::PUT | Method::DELETE | Method::OPTIONS | Method::TRACE
-    )
 }
 
 /// The wait before the attempt after `before` repeated ones: 20 ms, doubled, at most 20 s, and up to

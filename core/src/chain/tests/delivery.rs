@@ -5,7 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::harness::Harness;
-use super::upstreams::{Gateway, LIMIT, Manner, Scripted, closed, digest, pieces};
+use super::upstreams::{
+    Gateway, LIMIT, Manner, STRATEGIES, Scripted, Strategy, closed, digest, pieces,
+};
 use crate::chain::{CallOptions, DriverOptions, NotRetried};
 use crate::error::{ErrorStatus, Reason};
 use crate::upstream::{EjectionPolicy, EndpointOptions};
@@ -121,16 +123,20 @@ async fn a_refused_connection_costs_nothing_where_another_upstream_is_there() {
         (r#"{"retry":1,"failover":true}"#, standard()),
         (r#"{"retry":1}"#, standard()),
     ] {
-        let gateway = gateway(rule, &both, options);
-        for method in ["GET", "POST"] {
-            let expected = format!("U2 {method} {}", digest(b"hello"));
-            assert_eq!(gateway.call(method, "hello").await, (200, expected), "{rule}");
+        for strategy in STRATEGIES {
+            let gateway = Gateway::by(strategy, rule, &both, options.clone(), no_ejection());
+            for method in ["GET", "POST"] {
+                let expected = format!("U2 {method} {}", digest(b"hello"));
+                let answer = gateway.call(method, "hello").await;
+                assert_eq!(answer, (200, expected), "{strategy:?} {rule}");
+            }
+            let host = format!("host: {}", alive.address);
+            assert!(alive.seen().iter().all(|seen| seen.head.contains(&host)));
+            let streamed = Harness::streaming("POST", "/a", pieces(&[7; 300_000]));
+            let (status, _, body) = gateway.send(streamed).await;
+            let expected = (200, format!("U2 POST {}", digest(&[7; 300_000])));
+            assert_eq!((status.as_u16(), body), expected, "{strategy:?} {rule}");
         }
-        let host = format!("host: {}", alive.address);
-        assert!(alive.seen().iter().all(|seen| seen.head.contains(&host)));
-        let streamed = Harness::streaming("POST", "/a", pieces(&[7; 300_000]));
-        let (status, _, body) = gateway.send(streamed).await;
-        assert_eq!((status.as_u16(), body), (200, format!("U2 POST {}", digest(&[7; 300_000]))));
     }
 }
 
@@ -170,35 +176,41 @@ async fn a_connection_that_ends_without_an_answer() {
     }
 }
 
+const KEPT: usize = 64 * 1024;
+
+/// One request with a body, of which the first upstream reads all and says nothing.
+async fn repeated(strategy: Strategy, method: &str, size: usize, announced: bool) {
+    let (bad, good) =
+        (Scripted::start("U1", Manner::Close).await, Scripted::start("U2", Manner::Answer).await);
+    let allowed = CallOptions { retry_non_idempotent: true, ..CallOptions::default() };
+    let options = DriverOptions { calls: allowed, ..standard() };
+    let both = [(bad.address, 1_000_000), (good.address, 1)];
+    let rule = r#"{"retry":2,"failover":true}"#;
+    let gateway = Gateway::by(strategy, rule, &both, options, no_ejection());
+    let bytes: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
+    let mut request = Harness::streaming(method, "/a", pieces(&bytes));
+    if announced {
+        request.headers_mut().insert("content-length", size.into());
+    }
+    let (status, _, body) = gateway.send(request).await;
+    let what = format!("{strategy:?} {method} {size} {announced}: {body}");
+    if size <= KEPT {
+        assert_eq!(status.as_u16(), 200, "{what}");
+        assert_eq!(body, format!("U2 {method} {}", digest(&bytes)), "{what}");
+        assert!(bad.seen().iter().all(|seen| seen.body == bytes), "{what}");
+    } else {
+        assert_eq!((status.as_u16(), good.count()), (502, 0), "{what}");
+        assert_eq!(gateway.watch.ends()[0].1, Some(NotRetried::Body), "{what}");
+    }
+}
+
 #[tokio::test]
 async fn a_second_attempt_has_the_whole_body_or_there_is_none() {
-    const KEPT: usize = 64 * 1024;
-    for size in [0, 1024, KEPT, KEPT + 1, 200 * 1024, 5 * 1024 * 1024] {
-        for announced in [true, false] {
-            for method in ["PUT", "POST"] {
-                let (bad, good) = (
-                    Scripted::start("U1", Manner::Close).await,
-                    Scripted::start("U2", Manner::Answer).await,
-                );
-                let allowed = CallOptions { retry_non_idempotent: true, ..CallOptions::default() };
-                let options = DriverOptions { calls: allowed, ..standard() };
-                let both = [(bad.address, 1_000_000), (good.address, 1)];
-                let gateway = gateway(r#"{"retry":2,"failover":true}"#, &both, options);
-                let bytes: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
-                let mut request = Harness::streaming(method, "/a", pieces(&bytes));
-                if announced {
-                    request.headers_mut().insert("content-length", size.into());
-                }
-                let (status, _, body) = gateway.send(request).await;
-                let what = format!("{method} {size} {announced}");
-                let end = gateway.watch.ends().remove(0);
-                if size <= KEPT {
-                    assert_eq!(status.as_u16(), 200, "{what}");
-                    assert_eq!(body, format!("U2 {method} {}", digest(&bytes)), "{what}");
-                    assert!(bad.seen().iter().all(|seen| seen.body == bytes), "{what}");
-                } else {
-                    assert_eq!((status.as_u16(), good.count()), (502, 0), "{what}: {body}");
-                    assert_eq!(end.1, Some(NotRetried::Body), "{what}");
+    for strategy in STRATEGIES {
+        for size in [0, 1024, KEPT, KEPT + 1, 200 * 1024, 5 * 1024 * 1024] {
+            for announced in [true, false] {
+                for method in ["PUT", "POST"] {
+                    repeated(strategy, method, size, announced).await;
                 }
             }
         }

@@ -107,7 +107,7 @@ async fn a_flapping_upstream_is_repeated_elsewhere() {
     let list = [(flapping.address, 1), (good.address, 1)];
     let rule = r#"{"retry":1,"failover":true,"loadBalance":"roundRobin"}"#;
     let gateway = Gateway::new(rule, &list, shenyu(), ejecting(5));
-    for round in 0..60 {
+    for round in 0..40 {
         flapping.behave(if round % 8 < 2 { Manner::Reset } else { Manner::Answer });
         assert_eq!(gateway.call("PUT", "x").await.0, 200, "{round}");
     }

@@ -19,7 +19,7 @@ use crate::chain::{Driver, DriverOptions, Inbound};
 use crate::model::Upstream;
 use crate::snapshot::{Position, Publisher, PublisherOptions, SnapshotStore};
 use crate::upstream::{
-    ClientOptions, Endpoint, EndpointOptions, EndpointRegistry, HyperClient, UpstreamClient,
+    ClientFactory, ClientOptions, Endpoint, EndpointOptions, EndpointRegistry, UpstreamClient,
 };
 
 /// How long anything may take before a test fails.
@@ -234,6 +234,15 @@ pub(super) fn closed() -> Closed {
     Closed { address: socket.local_addr().unwrap(), _socket: socket }
 }
 
+/// How upstreams are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Strategy {
+    Hyper,
+    Reqwest,
+}
+
+pub(super) const STRATEGIES: [Strategy; 2] = [Strategy::Hyper, Strategy::Reqwest];
+
 /// A driver whose proxy matches everything.
 pub(super) struct Gateway {
     pub(super) driver: Driver,
@@ -244,6 +253,17 @@ pub(super) struct Gateway {
 impl Gateway {
     /// `proxy` is the handle of the proxy's rule.
     pub(super) fn new(
+        proxy: &str,
+        upstreams: &[(SocketAddr, i32)],
+        options: DriverOptions,
+        endpoints: EndpointOptions,
+    ) -> Self {
+        Self::by(Strategy::Hyper, proxy, upstreams, options, endpoints)
+    }
+
+    /// The same by a client strategy.
+    pub(super) fn by(
+        strategy: Strategy,
         proxy: &str,
         upstreams: &[(SocketAddr, i32)],
         options: DriverOptions,
@@ -270,8 +290,11 @@ impl Gateway {
         frames.extend(objects_with("proxy", proxy, list));
         publisher.apply(&frames, Position::default());
         let runtime = tokio::runtime::Handle::current();
-        let client: Arc<dyn UpstreamClient> =
-            Arc::new(HyperClient::new(ClientOptions::default(), runtime.clone()));
+        let clients = ClientFactory::new(ClientOptions::default(), &runtime).unwrap();
+        let client: Arc<dyn UpstreamClient> = match strategy {
+            Strategy::Hyper => Arc::new(clients.hyper(&runtime)),
+            Strategy::Reqwest => Arc::new(clients.reqwest(&runtime)),
+        };
         let driver = Driver::new(store, client, options, runtime, || 0);
         Self { driver, registry, watch }
     }

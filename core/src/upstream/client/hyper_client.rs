@@ -1,91 +1,227 @@
 //! The strategy `hyper`: raw connections, a pool per worker.
 
-use std::error::Error as StdError;
-use std::sync::Arc;
+mod multiplex;
 
-use http::{Request, Response, StatusCode};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::runtime::Handle;
+use tracing::trace;
 
-use super::pool::Pool;
+use super::conn::{ConnState, Drive, Http1, Replay, RequestBody};
+use super::connect::{self, Alpn, Transport};
+use super::factory::Shared;
+use super::failure;
+use super::io::UpstreamIo;
+use super::pool::{Grant, Permit, Pool};
 use super::pooled_body::PooledBody;
-use super::{ClientOptions, SendFailure, SendFuture, Tunnel, UpstreamClient, connect};
-use crate::body::{Body, BodyError};
-use crate::error::{Fault, GatewayError, Reason, Retry};
-use crate::upstream::Endpoint;
+use super::{SendFailure, SendFuture, Tunnel, UpstreamClient};
+use crate::body::Body;
+use crate::error::GatewayError;
+use crate::upstream::{Endpoint, Scheme, announce_body};
 
-/// HTTP/1.1 on raw hyper connections.
+/// A kept connection that was unused for this long is looked at once more before a request is
+/// written that must not be written twice.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Raw hyper connections, HTTP/1.1 and HTTP/2.
 ///
 /// Each connection is driven by a task of its own on the worker's runtime, so one that the upstream
 /// closes is noticed while it is unused.
 #[derive(Debug)]
 pub struct HyperClient {
-    options: ClientOptions,
+    shared: Arc<Shared>,
     pool: Arc<Pool>,
     runtime: Handle,
 }
 
+/// A request that was not answered on one connection.
+enum Miss {
+    /// Nothing was sent: here it is again.
+    Unsent(Request<RequestBody>, hyper::Error),
+    Failed(hyper::Error),
+}
+
 impl HyperClient {
-    /// A client for one worker; its connections are driven on `runtime`.
-    #[must_use]
-    pub fn new(options: ClientOptions, runtime: Handle) -> Self {
-        let pool = Arc::new(Pool::new(&options));
-        Self { options, pool, runtime }
+    pub(super) fn new(shared: Arc<Shared>, runtime: Handle) -> Self {
+        Self { pool: shared.pool(), shared, runtime }
     }
 
-    async fn open(&self, endpoint: &Endpoint) -> Result<SendRequest<Body>, GatewayError> {
-        let stream = connect::connect(endpoint, &self.options).await?;
-        let (sender, connection) = http1::Builder::new()
-            .handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| failure(endpoint, &error))?;
-        self.runtime.spawn(async move {
-            // The caller of each request sees its own error; an unused connection has none to tell.
-            let _ = connection.await;
-        });
-        Ok(sender)
+    pub(super) fn pool(&self) -> &Arc<Pool> {
+        &self.pool
     }
 
-    /// Sends on a kept connection, and on a fresh one where the kept one turned out closed before
-    /// anything was sent.
+    /// Sends on a kept connection, and on a fresh one where no kept one is usable.
     async fn exchange(
         &self,
         endpoint: &Arc<Endpoint>,
         mut request: Request<Body>,
     ) -> Result<Response<Body>, SendFailure> {
-        while let Some(mut sender) = self.pool.pop(endpoint.pool_key) {
-            if sender.ready().await.is_err() {
-                continue;
-            }
-            match sender.try_send_request(request).await {
-                Ok(response) => return Ok(self.wrap(endpoint, sender, response)),
-                Err(mut error) => match error.take_message() {
-                    Some(unsent) => request = unsent,
-                    None => return Err(failure(endpoint, error.error()).into()),
-                },
+        if self.shared.options.wiretap {
+            trace!(upstream = %endpoint, head = ?(request.method(), request.uri(), request.headers()), "request");
+        }
+        if self.is_multiplexed(endpoint, &request) {
+            return self.multiplex(endpoint, request).await;
+        }
+        announce_body(&mut request);
+        if !self.shared.options.keep_alive {
+            request.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        let mut request = request.map(RequestBody::new);
+        while let Some(kept) = self.pool.pop(endpoint.pool_key) {
+            match self.on_kept(kept, request).await {
+                Ok(response) => return Ok(response),
+                Err(Miss::Unsent(unsent, _)) => request = unsent,
+                Err(Miss::Failed(error)) => {
+                    return Err(failure::of_call(&endpoint.address, &error, false).into());
+                }
             }
         }
-        let mut sender = match self.open(endpoint).await {
-            Ok(sender) => sender,
-            Err(error) => return Err(SendFailure { error, request: Some(Box::new(request)) }),
+        self.on_fresh(endpoint, request, false).await
+    }
+
+    /// Sends on a fresh connection; or on one that came free while this waited for its turn, unless
+    /// it `must` be fresh.
+    async fn on_fresh(
+        &self,
+        endpoint: &Arc<Endpoint>,
+        mut request: Request<RequestBody>,
+        must: bool,
+    ) -> Result<Response<Body>, SendFailure> {
+        let permit = loop {
+            match self.pool.acquire(endpoint, must).await {
+                Ok(Grant::Open(permit)) => break permit,
+                Ok(Grant::Kept(kept)) => match self.on_kept(kept, request).await {
+                    Ok(response) => return Ok(response),
+                    Err(Miss::Unsent(unsent, _)) => request = unsent,
+                    Err(Miss::Failed(error)) => {
+                        return Err(failure::of_call(&endpoint.address, &error, false).into());
+                    }
+                },
+                Err(error) => {
+                    let error = connect::failed(error, &endpoint.address, "the pool is fixed");
+                    return Err(unsent(error, request));
+                }
+            }
         };
-        match sender.try_send_request(request).await {
-            Ok(response) => Ok(self.wrap(endpoint, sender, response)),
-            Err(mut error) => {
-                let unsent = error.take_message().map(Box::new);
-                Err(SendFailure { error: failure(endpoint, error.error()), request: unsent })
+        let opened = match self.reach(endpoint, &permit, Alpn::Http1).await {
+            Ok(transport) => self.open(endpoint, transport, permit, false).await,
+            Err(error) => Err(error),
+        };
+        match opened {
+            Ok(connection) => self.on_new(endpoint, connection, request).await,
+            Err(error) => Err(unsent(error, request)),
+        }
+    }
+
+    /// Sends on a connection that nobody has used yet: what fails there is the upstream's.
+    async fn on_new(
+        &self,
+        endpoint: &Endpoint,
+        connection: Http1,
+        request: Request<RequestBody>,
+    ) -> Result<Response<Body>, SendFailure> {
+        match self.on_connection(connection, request).await {
+            Ok(response) => Ok(response),
+            Err(Miss::Unsent(request, error)) => {
+                Err(unsent(failure::of_call(&endpoint.address, &error, true), request))
+            }
+            Err(Miss::Failed(error)) => {
+                Err(failure::of_call(&endpoint.address, &error, false).into())
             }
         }
     }
 
-    fn wrap(
+    /// Sends on a connection that served another request before.
+    async fn on_kept(
+        &self,
+        connection: Http1,
+        request: Request<RequestBody>,
+    ) -> Result<Response<Body>, Miss> {
+        if is_idempotent(request.method()) {
+            connection.state.allow(Replay::Written);
+        } else {
+            connection.state.allow(Replay::Unwritten);
+            if connection.since.elapsed() > LOOK_AGAIN {
+                // The runtime looks at its sockets before it comes back here: an end that has
+                // arrived already is seen, and nothing is written.
+                tokio::task::yield_now().await;
+            }
+        }
+        self.on_connection(connection, request).await
+    }
+
+    async fn on_connection(
+        &self,
+        mut connection: Http1,
+        mut request: Request<RequestBody>,
+    ) -> Result<Response<Body>, Miss> {
+        connection.begin();
+        if let Err(error) = connection.sender.ready().await {
+            return Err(Miss::Unsent(request, error));
+        }
+        request.body_mut().watch(&connection.state);
+        match connection.sender.try_send_request(request).await {
+            Ok(response) => Ok(self.wrap(connection, response)),
+            Err(mut error) => Err(match error.take_message() {
+                Some(unsent) => Miss::Unsent(unsent.map(unwatched), error.into_error()),
+                None => Miss::Failed(error.into_error()),
+            }),
+        }
+    }
+
+    fn wrap(&self, connection: Http1, response: Response<Incoming>) -> Response<Body> {
+        response.map(|incoming| PooledBody::wrap(incoming, connection, &self.pool))
+    }
+
+    async fn reach(
         &self,
         endpoint: &Endpoint,
-        sender: SendRequest<Body>,
-        response: Response<hyper::body::Incoming>,
-    ) -> Response<Body> {
-        response.map(|incoming| PooledBody::wrap(incoming, sender, &self.pool, endpoint.pool_key))
+        permit: &Permit,
+        alpn: Alpn,
+    ) -> Result<Transport, GatewayError> {
+        self.shared.connector.connect(&endpoint.address, alpn).await.map_err(|error| {
+            permit.failed(error.kind());
+            error.for_request(&endpoint.address)
+        })
+    }
+
+    /// Speaks HTTP/1.1 on a connection.
+    async fn open(
+        &self,
+        endpoint: &Endpoint,
+        transport: Transport,
+        permit: Permit,
+        upgrades: bool,
+    ) -> Result<Http1, GatewayError> {
+        let state = ConnState::new(endpoint.pool_key);
+        let io = UpstreamIo::new(transport, Arc::clone(&state), permit, Arc::clone(&self.shared));
+        let (sender, connection): (SendRequest<RequestBody>, _) = http1::Builder::new()
+            .max_header_size(self.shared.options.max_response_header_bytes)
+            .handshake(TokioIo::new(io))
+            .await
+            .map_err(|error| failure::of_call(&endpoint.address, &error, true))?;
+        if upgrades {
+            self.runtime.spawn(Drive::new(connection.with_upgrades(), Arc::clone(&state)));
+        } else {
+            self.runtime.spawn(Drive::new(connection, Arc::clone(&state)));
+        }
+        Ok(Http1::new(sender, state))
+    }
+
+    /// Sends on a fresh connection that nothing was sent on before. For a request that failed on a
+    /// kept one.
+    pub(super) async fn afresh(
+        &self,
+        endpoint: &Arc<Endpoint>,
+        request: Request<Body>,
+    ) -> Result<Response<Body>, SendFailure> {
+        self.on_fresh(endpoint, request.map(RequestBody::new), true).await
     }
 
     async fn switch(
@@ -93,24 +229,40 @@ impl HyperClient {
         endpoint: &Arc<Endpoint>,
         request: Request<Body>,
     ) -> Result<Result<Tunnel, Response<Body>>, SendFailure> {
-        let stream = connect::connect(endpoint, &self.options).await?;
-        let (mut sender, connection) = http1::Builder::new()
-            .handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| failure(endpoint, &error))?;
-        self.runtime.spawn(async move {
-            let _ = connection.with_upgrades().await;
-        });
-        let response =
-            sender.send_request(request).await.map_err(|error| failure(endpoint, &error))?;
+        let failed = |error: &hyper::Error| failure::of_call(&endpoint.address, error, false);
+        let permit = match self.pool.acquire(endpoint, true).await {
+            Ok(Grant::Open(permit)) => permit,
+            // Never given where a fresh one is asked for.
+            Ok(Grant::Kept(_)) => return Err(internal().into()),
+            Err(error) => {
+                let error = connect::failed(error, &endpoint.address, "the pool is fixed");
+                return Err(SendFailure { error, request: Some(Box::new(request)) });
+            }
+        };
+        let opened = match self.reach(endpoint, &permit, Alpn::Http1).await {
+            Ok(transport) => self.open(endpoint, transport, permit, true).await,
+            Err(error) => Err(error),
+        };
+        let mut connection = match opened {
+            Ok(connection) => connection,
+            Err(error) => return Err(SendFailure { error, request: Some(Box::new(request)) }),
+        };
+        connection.begin();
+        let sent = connection.sender.send_request(request.map(RequestBody::new));
+        let mut response = sent.await.map_err(|error| failed(&error))?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-            return Ok(Err(response.map(Body::from)));
+            return Ok(Err(self.wrap(connection, response)));
         }
-        let (head, incoming) = response.into_parts();
-        let mut switched = Response::from_parts(head, incoming);
-        let io =
-            hyper::upgrade::on(&mut switched).await.map_err(|error| failure(endpoint, &error))?;
-        Ok(Ok(Tunnel { head: switched.into_parts().0, io }))
+        let upgrade = hyper::upgrade::on(&mut response);
+        connection.let_go();
+        let io = upgrade.await.map_err(|error| failed(&error))?;
+        Ok(Ok(Tunnel { head: response.into_parts().0, io }))
+    }
+
+    /// Whether a request goes out on a connection that it may share.
+    fn is_multiplexed(&self, endpoint: &Endpoint, request: &Request<Body>) -> bool {
+        let offered = self.shared.options.http2 && endpoint.address.scheme == Scheme::Https;
+        offered || is_grpc(request)
     }
 }
 
@@ -134,38 +286,42 @@ impl UpstreamClient for HyperClient {
     fn sweep(&self) {
         self.pool.sweep();
     }
+
+    fn sweep_interval(&self) -> Duration {
+        self.shared.options.pool.eviction_interval
+    }
 }
 
-/// What a hyper error means for the request.
+/// Whether a request is one of gRPC, which is always HTTP/2, also without TLS.
+pub(super) fn is_grpc(request: &Request<Body>) -> bool {
+    // Always a POST: other requests, the most, are not looked at any further.
+    *request.method() == Method::POST
+        && request
+            .headers()
+            .get(CONTENT_TYPE)
+            .is_some_and(|value| value.as_bytes().starts_with(b"application/grpc"))
+}
+
+/// Whether doing it twice does what doing it once does.
 ///
-/// A broken request body shows up here too, but is the client's fault.
-fn failure(endpoint: &Endpoint, error: &hyper::Error) -> GatewayError {
-    if let Some(of_body) = BodyError::within(error) {
-        return GatewayError::of_request_body(of_body);
-    }
-    if error.is_user() {
-        return GatewayError::bad_request(Reason::BadRequest, "the request body is broken")
-            .detail(format_args!("{endpoint}: {}", chain(error)));
-    }
-    let (reason, message) = if error.is_parse() {
-        (Reason::UpstreamProtocol, "the upstream's answer is not HTTP")
-    } else {
-        (Reason::UpstreamReset, "the upstream closed the connection without an answer")
-    };
-    let retry = if error.is_canceled() { Retry::Safe } else { Retry::IfIdempotent };
-    GatewayError::new(Fault::Upstream, reason, StatusCode::BAD_GATEWAY, message)
-        .shenyu(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error")
-        .retry_when(retry)
-        .detail(format_args!("{endpoint}: {}", chain(error)))
+/// Source: RFC 9110, section 9.2.2.
+pub(super) fn is_idempotent(method: &Method) -> bool {
+    method.is_idempotent()
 }
 
-fn chain(error: &dyn StdError) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(inner) = source {
-        text.push_str(": ");
-        text.push_str(&inner.to_string());
-        source = inner.source();
-    }
-    text
+fn unwatched(body: RequestBody) -> RequestBody {
+    RequestBody::new(body.into_inner())
+}
+
+fn unsent(error: GatewayError, request: Request<RequestBody>) -> SendFailure {
+    SendFailure { error, request: Some(Box::new(request.map(RequestBody::into_inner))) }
+}
+
+fn internal() -> GatewayError {
+    GatewayError::new(
+        crate::error::Fault::Gateway,
+        crate::error::Reason::UpstreamConnect,
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "no connection to the upstream",
+    )
 }

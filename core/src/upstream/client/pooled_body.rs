@@ -7,34 +7,30 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::Incoming;
-use hyper::client::conn::http1::SendRequest;
 
+use super::conn::Http1;
 use super::pool::Pool;
 use crate::body::{Body, BodyError};
 
 pub(super) struct PooledBody {
     incoming: Incoming,
-    lease: Option<(SendRequest<Body>, Arc<Pool>, u64)>,
+    /// Dropped with the body before its end, the connection is closed.
+    lease: Option<(Http1, Arc<Pool>)>,
 }
 
 impl PooledBody {
     /// Ties a connection to the body of its answer. An empty body gives it back at once.
-    pub(super) fn wrap(
-        incoming: Incoming,
-        sender: SendRequest<Body>,
-        pool: &Arc<Pool>,
-        key: u64,
-    ) -> Body {
+    pub(super) fn wrap(incoming: Incoming, connection: Http1, pool: &Arc<Pool>) -> Body {
         if incoming.is_end_stream() {
-            pool.push(key, sender);
+            pool.push(connection);
             return Body::empty();
         }
-        Body::boxed(Self { incoming, lease: Some((sender, Arc::clone(pool), key)) })
+        Body::boxed(Self { incoming, lease: Some((connection, Arc::clone(pool))) })
     }
 
     fn give_back(&mut self) {
-        if let Some((sender, pool, key)) = self.lease.take() {
-            pool.push(key, sender);
+        if let Some((connection, pool)) = self.lease.take() {
+            pool.push(connection);
         }
     }
 }
