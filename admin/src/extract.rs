@@ -9,6 +9,7 @@
 
 mod body;
 mod multipart;
+mod nul;
 mod params;
 mod percent;
 mod query;
@@ -30,6 +31,7 @@ pub use params::Path;
 pub(crate) use percent::path_segment;
 pub use query::{FromQuery, JavaType, Query, QueryArgs};
 pub use violations::Violations;
+pub(crate) use violations::too_long;
 
 /// A request, taken apart and with its body read.
 #[derive(Debug)]
@@ -44,6 +46,17 @@ pub struct Incoming {
     pub headers: HeaderMap,
     /// The whole body.
     pub body: Bytes,
+}
+
+impl Incoming {
+    /// Refuses U+0000 in the path and in the query; bodies are looked at where they are read.
+    ///
+    /// # Errors
+    /// Field, value and expectation.
+    pub(crate) fn refuse_nul(&self) -> Result<(), ApiError> {
+        let path = self.path.iter().map(|(name, value)| (*name, value.as_str()));
+        nul::refuse_in_pairs(path.chain(self.query.pairs()))
+    }
 }
 
 /// The schemas that a schema refers to, by name.

@@ -36,20 +36,11 @@ impl fmt::Debug for GeneratedPassword {
 
 /// Opens the configured store and brings its schema up to date.
 pub(crate) async fn open_store(config: &AdminConfig) -> anyhow::Result<Store> {
-    let location = match &config.store {
-        StoreConfig::Sqlite { path } => {
-            make_folder(path)?;
-            Location::Sqlite(path.clone())
-        }
-        StoreConfig::Postgres { url } => Location::parse(url.expose())?,
-    };
-    let options = StoreOptions {
-        time_zone: config.time_zone.time_zone(),
-        max_connections: config.pool.max_connections,
-        acquire_timeout: config.pool.acquire_timeout,
-        ..StoreOptions::default()
-    };
-    let store = Store::open(&location, options)
+    let location = location(config)?;
+    if let Location::Sqlite(path) = &location {
+        make_folder(path)?;
+    }
+    let store = Store::open(&location, options(config))
         .await
         .with_context(|| format!("open the {}", location.describe()))?;
     store.migrate().await.with_context(|| format!("prepare the {}", location.describe()))?;
@@ -59,6 +50,24 @@ pub(crate) async fn open_store(config: &AdminConfig) -> anyhow::Result<Store> {
         "store is open"
     );
     Ok(store)
+}
+
+/// Where the configured store is.
+pub(crate) fn location(config: &AdminConfig) -> anyhow::Result<Location> {
+    Ok(match &config.store {
+        StoreConfig::Sqlite { path } => Location::Sqlite(path.clone()),
+        StoreConfig::Postgres { url } => Location::parse(url.expose())?,
+    })
+}
+
+/// How the configured store is opened.
+pub(crate) fn options(config: &AdminConfig) -> StoreOptions {
+    StoreOptions {
+        time_zone: config.time_zone.time_zone(),
+        max_connections: config.pool.max_connections,
+        acquire_timeout: config.pool.acquire_timeout,
+        ..StoreOptions::default()
+    }
 }
 
 /// Fills a new store. Returns the password of `admin` if it had to be made.

@@ -21,7 +21,9 @@ mod app;
 mod audit;
 mod first_start;
 mod middleware;
+mod restore_mark;
 mod serve;
 
 pub use app::{Admin, RunningAdmin};
+pub use restore_mark::restore_mark;
 pub use serve::Peer;

@@ -1,46 +1,41 @@
 //! The admin's binary: configuration, logging, start, and a graceful stop.
 
+mod command;
+
 use std::{path::Path, process::ExitCode};
 
-use longmen_admin::{Admin, RunningAdmin, config::AdminConfig};
+use command::{Command, PROGRAM};
+use longmen_admin::{Admin, RunningAdmin, config::AdminConfig, restore_mark};
 use longmen_core::{
-    config::{Loaded, NoticeLevel, ProcessEnvironment, Program},
+    config::{Loaded, NoticeLevel, ProcessEnvironment},
     telemetry,
 };
 
 /// The configuration file that is read where none is named.
 const DEFAULT_FILE: &str = "application.yml";
 
-const PROGRAM: Program = Program {
-    name: env!("CARGO_PKG_NAME"),
-    about: "the admin: REST API and sync for gateways",
-    version: env!("CARGO_PKG_VERSION"),
-    first: &[
-        ("server.port", "REST, sync and the API viewer, 9095"),
-        ("spring.datasource.url", "postgres://user:password@host/database; also DATABASE_URL"),
-        ("shenyu.database.path", "the SQLite file where no database is named, .data/longmen.db"),
-        ("shenyu.admin.password", "the first password of user admin; made and printed otherwise"),
-        ("logging.level.root", "info"),
-    ],
-};
-
 #[tokio::main]
 async fn main() -> ExitCode {
     // Before any TLS configuration is made; fails only if one is installed already.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     if let Some(text) = PROGRAM.answer(&arguments) {
         println!("{text}");
         return ExitCode::SUCCESS;
     }
+    let command = match Command::take(&mut arguments) {
+        Ok(command) => command,
+        Err(text) => return refused(text),
+    };
     let loaded = match AdminConfig::load(&arguments, &ProcessEnvironment, Path::new(DEFAULT_FILE)) {
         Ok(loaded) => loaded,
-        Err(error) => {
-            eprintln!("{error}");
-            return ExitCode::from(longmen_core::config::EXIT_CONFIG);
-        }
+        Err(error) => return refused(error),
     };
-    match run(loaded).await {
+    let done = match command {
+        Command::Serve => run(loaded).await,
+        Command::RestoreMark => mark(&loaded.config).await,
+    };
+    match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -48,6 +43,19 @@ async fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Says what is wrong with the call or the configuration.
+fn refused(why: impl std::fmt::Display) -> ExitCode {
+    eprintln!("{why}");
+    ExitCode::from(longmen_core::config::EXIT_CONFIG)
+}
+
+/// Marks the store as brought back from a backup.
+async fn mark(config: &AdminConfig) -> anyhow::Result<bool> {
+    let place = restore_mark(config).await?;
+    println!("{place}: versions count anew, every gateway gets everything when it next connects");
+    Ok(true)
 }
 
 /// Serves until a signal. Says whether the stop went well.

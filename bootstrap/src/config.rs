@@ -1,5 +1,6 @@
 //! The gateway's configuration: `application.yml` with ShenYu's keys, variables and arguments.
 
+mod access_log;
 mod compat;
 mod filters;
 mod foreign;
@@ -22,6 +23,7 @@ use longmen_core::config::{
     Section, Zone, load, spring,
 };
 
+pub use access_log::AccessLogConfig;
 pub use compat::{Compat, CompatConfig, ForwardedMode, GetBody, RpcTypeHeader};
 pub use filters::{CrossConfig, FiltersConfig};
 pub use httpclient::{
@@ -81,6 +83,7 @@ pub static SCHEMA: Schema = Schema {
         filters::SECTION,
         websocket::SECTION,
         management::SECTION,
+        access_log::SECTION,
         logging::SECTION,
         spring::SECTION,
         foreign::SECTION,
@@ -124,6 +127,8 @@ pub struct GatewayConfig {
     pub management: ManagementConfig,
     /// The local admin endpoints.
     pub local: LocalConfig,
+    /// The access log; `None` while it is switched off.
+    pub access_log: Option<AccessLogConfig>,
     /// What is logged, and how.
     pub logging: LoggingConfig,
 }
@@ -159,12 +164,15 @@ impl GatewayConfig {
     fn read(reader: &mut Reader<'_>) -> Self {
         let compat = CompatConfig::read(reader);
         let local = LocalConfig::read(reader);
+        let netty = NettyConfig::read(reader);
+        let logging = LoggingConfig::read(reader);
+        let access_log = AccessLogConfig::read(reader, netty.access_log, logging.format);
         let config = Self {
             server: ServerConfig::read(reader),
             namespace: reader.get("shenyu.namespace"),
             time_zone: reader.get("shenyu.timeZone"),
             sync: SyncConfig::read(reader),
-            netty: NettyConfig::read(reader),
+            netty,
             limits: LimitsConfig::read(reader),
             timeouts: TimeoutsConfig::read(reader),
             shutdown: ShutdownConfig::read(reader),
@@ -175,7 +183,8 @@ impl GatewayConfig {
             filters: FiltersConfig::read(reader),
             websocket: WebsocketConfig::read(reader),
             management: ManagementConfig::read(reader),
-            logging: LoggingConfig::read(reader),
+            access_log,
+            logging,
             compat,
             local,
         };

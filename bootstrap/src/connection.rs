@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use http::header::{CONNECTION, HeaderValue};
-use http::{Request, Response, Version};
+use http::{Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use longmen_core::body::Body;
-use longmen_core::chain::{Connection, Inbound};
+use longmen_core::chain::{Connection, Edge, Inbound};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tower::Service;
@@ -67,6 +67,7 @@ pub(crate) async fn serve<S>(
     stream: TcpStream,
     peer: SocketAddr,
     service: S,
+    edge: Arc<Edge>,
     settings: Arc<Settings>,
     soft: CancellationToken,
 ) where
@@ -85,21 +86,22 @@ pub(crate) async fn serve<S>(
         },
         () = soft.cancelled() => return,
     };
+    let connection = Arc::new(Connection::new(peer, local, edge));
     let service = ConnectionService {
         stack: Arc::new(Mutex::new(service)),
-        connection: Arc::new(Connection { peer, local }),
+        connection: Arc::clone(&connection),
         closing: Arc::clone(&settings.closing),
     };
     let io = TokioIo::new(stream);
     let ended = match protocol {
         Protocol::Http1 => {
-            let connection = settings.http1.serve_connection(io, service).with_upgrades();
-            let mut connection = pin!(connection);
+            let serving = settings.http1.serve_connection(io, service).with_upgrades();
+            let mut serving = pin!(serving);
             tokio::select! {
-                ended = connection.as_mut() => ended,
+                ended = serving.as_mut() => ended,
                 () = stopped(&soft) => {
-                    connection.as_mut().graceful_shutdown();
-                    connection.await
+                    serving.as_mut().graceful_shutdown();
+                    serving.await
                 }
             }
         }
@@ -115,7 +117,19 @@ pub(crate) async fn serve<S>(
         }
     };
     if let Err(error) = ended {
+        if let (Some(observer), Some(status)) = (&connection.edge.observer, refused(&error)) {
+            observer.unreadable(&connection, status);
+        }
         debug!(%peer, "connection ended: {error}");
+    }
+}
+
+/// The status with which the server has refused what it could not read.
+fn refused(error: &hyper::Error) -> Option<StatusCode> {
+    match (error.is_parse_too_large(), error.is_parse()) {
+        (true, _) => Some(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE),
+        (false, true) => Some(StatusCode::BAD_REQUEST),
+        (false, false) => None,
     }
 }
 
@@ -145,11 +159,8 @@ where
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let version = request.version();
-        let request = request.map(|incoming| Inbound {
-            body: Body::from(incoming),
-            connection: Arc::clone(&self.connection),
-            received: Instant::now(),
-            permit: None,
+        let request = request.map(|incoming| {
+            Inbound::new(Body::from(incoming), Arc::clone(&self.connection), Instant::now())
         });
         let inner = self.stack.lock().unwrap_or_else(PoisonError::into_inner).call(request);
         let says_close = version <= Version::HTTP_11 && self.closing.load(Ordering::Relaxed);

@@ -3,32 +3,30 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use longmen_core::chain::{CallOptions, Driver, DriverOptions, Registry};
-use longmen_core::error::ErrorStatus;
-use longmen_core::layer::{HeadLimits, InFlightLimit};
+use longmen_core::chain::{Driver, DriverOptions, Registry};
+use longmen_core::layer::InFlightLimit;
 use longmen_core::lifecycle::Lifecycle;
 use longmen_core::snapshot::{
     MissingPlugin, Publisher, PublisherOptions, SnapshotStore, UpstreamMode,
 };
-use longmen_core::upstream::{
-    CheckOptions, Checker, ClientFactory, EjectionPolicy, EndpointOptions, EndpointRegistry,
-    TcpProbe, UpstreamClient,
-};
+use longmen_core::telemetry::access_log::AccessLog;
+use longmen_core::upstream::{ClientFactory, EndpointRegistry, UpstreamClient};
 use tokio::runtime::{Builder, Runtime};
 use tracing::info;
 
 use crate::client;
-use crate::config::{ClientStrategy, Compat, GatewayConfig, OnMissing, UpstreamsMode, WorkerModel};
+use crate::config::{ClientStrategy, GatewayConfig, OnMissing, UpstreamsMode, WorkerModel};
 use crate::connection::Settings;
+use crate::edge::{self, Watchers};
 use crate::management::{self, Endpoints};
-use crate::stack::Parts;
+use crate::stack::{Filters, Parts};
 use crate::sync::{self, Applier, LinkOptions};
 use crate::worker::{ConnectionLimit, Worker};
-use crate::{config::RpcTypeHeader, listener};
+use crate::{config::RpcTypeHeader, listener, upstreams};
 
 /// How often old snapshots are looked at.
 const RELEASE: Duration = Duration::from_secs(1);
@@ -81,6 +79,8 @@ pub struct RunningGateway {
     /// Taken when it stops.
     control: Option<Runtime>,
     workers: Vec<JoinHandle<()>>,
+    /// Closed when the workers have ended.
+    access_log: Option<AccessLog>,
     delay: Duration,
     grace: Duration,
 }
@@ -111,14 +111,29 @@ impl GatewayBuilder {
         let lifecycle = Lifecycle::new();
         let store = Arc::new(SnapshotStore::new());
         let stopping = Arc::new(AtomicBool::new(false));
-        let upstreams = EndpointRegistry::new(endpoint_options(&config));
-        let options = publisher_options(&config, &upstreams);
+        let watchers = Watchers::start(&config)?;
+        let filters = edge::filters(&config)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.to_string()))?;
+        let known = EndpointRegistry::new(upstreams::endpoint_options(&config));
+        let options = publisher_options(&config, &known);
         let publisher = Publisher::new(Arc::clone(&store), registry, options);
-        let applier = Applier::new(publisher);
+        let applier = Applier::new(publisher, watchers.metrics.clone());
         let prefixes = config.filters.health_paths.clone();
-        let endpoints = Endpoints::new(Arc::clone(&store), prefixes, Arc::clone(&stopping));
+        let endpoints = Endpoints::new(
+            Arc::clone(&store),
+            prefixes,
+            Arc::clone(&stopping),
+            watchers.metrics.clone(),
+            config.management.on_public_port,
+        );
         let clients = client::factory(&config.http_client, control.handle())?;
-        let shared = SharedParts { store: &store, endpoints: &endpoints, clients: &clients };
+        let shared = SharedParts {
+            store: &store,
+            endpoints: &endpoints,
+            clients: &clients,
+            filters: &filters,
+            watchers: &watchers,
+        };
         let (address, workers) = start_workers(&config, shared, &stopping, &lifecycle)?;
         let management = control.block_on(management::serve(
             SocketAddr::new(config.management.address, config.management.port),
@@ -126,19 +141,25 @@ impl GatewayBuilder {
             lifecycle.clone(),
         ))?;
         housekeeping(&applier, &control, &lifecycle);
-        check_upstreams(&config, &upstreams, &control, &lifecycle);
-        sync::start(link_options(&config, address.port()), &applier, control.handle(), &lifecycle);
+        upstreams::check(&config, &known, control.handle(), &lifecycle);
+        let sessions = Arc::new(AtomicUsize::new(0));
+        if let Some(metrics) = &watchers.metrics {
+            edge::control_figures(metrics, &store, &applier, &sessions);
+        }
+        let links = link_options(&config, address.port(), sessions);
+        sync::start(links, &applier, control.handle(), &lifecycle);
         info!(%address, %management, workers = workers.len(), "serving");
         Ok(RunningGateway {
             address,
             management,
             store,
-            upstreams,
+            upstreams: known,
             clients,
             lifecycle,
             stopping,
             control: Some(control),
             workers,
+            access_log: watchers.access_log,
             delay: config.shutdown.delay,
             grace: config.shutdown.grace,
         })
@@ -175,6 +196,9 @@ impl RunningGateway {
         for worker in self.workers.drain(..) {
             let _ = worker.join();
         }
+        if let Some(log) = self.access_log.take() {
+            log.close();
+        }
         control.shutdown_timeout(Duration::from_millis(100));
         info!("stopped");
         well
@@ -207,31 +231,7 @@ fn publisher_options(config: &GatewayConfig, upstreams: &EndpointRegistry) -> Pu
     }
 }
 
-fn endpoint_options(config: &GatewayConfig) -> EndpointOptions {
-    let check = &config.upstream_check;
-    EndpointOptions {
-        max_in_flight: u32::try_from(config.http_client.max_per_upstream).unwrap_or(u32::MAX),
-        ejection: EjectionPolicy {
-            after: check.eject_after,
-            base: check.eject_time,
-            max: check.eject_max_time,
-        },
-    }
-}
-
-fn call_options(config: &GatewayConfig) -> CallOptions {
-    let (client, times) = (&config.http_client, &config.timeouts);
-    CallOptions {
-        response_timeout: client.response_timeout,
-        client_body_idle: Some(times.client_body_idle),
-        upstream_body_idle: client.idle_timeout.or(times.upstream_body_idle),
-        total: times.total,
-        retry_non_idempotent: config.compat.retry_non_idempotent,
-        replay_bytes: client.replay_buffer_bytes,
-    }
-}
-
-fn link_options(config: &GatewayConfig, port: u16) -> LinkOptions {
+fn link_options(config: &GatewayConfig, port: u16, sessions: Arc<AtomicUsize>) -> LinkOptions {
     let websocket = &config.sync.websocket;
     LinkOptions {
         urls: websocket.urls.clone(),
@@ -245,13 +245,7 @@ fn link_options(config: &GatewayConfig, port: u16) -> LinkOptions {
         reconnect_interval: websocket.reconnect_interval,
         master_check_interval: websocket.master_check_interval,
         max_message_bytes: websocket.max_message_bytes,
-    }
-}
-
-fn error_status(config: &GatewayConfig) -> ErrorStatus {
-    match config.compat.error_status {
-        Compat::Shenyu => ErrorStatus::Shenyu,
-        Compat::Standard => ErrorStatus::Standard,
+        sessions,
     }
 }
 
@@ -267,6 +261,8 @@ struct SharedParts<'a> {
     store: &'a Arc<SnapshotStore>,
     endpoints: &'a Endpoints,
     clients: &'a ClientFactory,
+    filters: &'a Filters,
+    watchers: &'a Watchers,
 }
 
 fn start_workers(
@@ -275,8 +271,7 @@ fn start_workers(
     stopping: &Arc<AtomicBool>,
     lifecycle: &Lifecycle,
 ) -> Result<(SocketAddr, Vec<JoinHandle<()>>), StartError> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = if config.netty.worker_count == 0 { cores } else { config.netty.worker_count };
+    let threads = config.netty.workers();
     let (count, threads_each) = match config.netty.worker_model {
         WorkerModel::PerCore => (threads, 1),
         WorkerModel::Shared => (1, threads),
@@ -289,15 +284,17 @@ fn start_workers(
     };
     let settings = Arc::new(Settings::new(config, Arc::clone(stopping)));
     let connections = ConnectionLimit::new(config.limits.max_connections);
+    if let Some(metrics) = &shared.watchers.metrics {
+        edge::connection_figures(metrics, &connections);
+        let clients = shared.clients.clone();
+        metrics.connections(move || clients.stats());
+    }
     let in_flight = InFlightLimit::new(config.limits.max_in_flight);
-    let limits = HeadLimits {
-        max_target: config.netty.max_initial_line_bytes,
-        max_body: config.limits.request_max_bytes,
-    };
+    let limits = edge::head_limits(config);
     let driver_options = DriverOptions {
-        error_status: error_status(config),
+        error_status: edge::error_status(config),
         rpc_type_header: config.compat.rpc_type_header == RpcTypeHeader::Honour,
-        calls: call_options(config),
+        calls: upstreams::call_options(config),
         ..DriverOptions::default()
     };
     let mut workers = Vec::with_capacity(listeners.len());
@@ -306,12 +303,14 @@ fn start_workers(
             (Arc::clone(shared.store), shared.endpoints.clone(), in_flight.clone());
         let (clients, driver_options) = (shared.clients.clone(), driver_options.clone());
         let strategy = config.http_client.strategy;
-        let error_status = error_status(config);
+        let error_status = edge::error_status(config);
+        let filters = shared.filters.clone();
         let worker = Worker {
             name: format!("worker-{number}"),
             threads: threads_each,
             listener,
             settings: Arc::clone(&settings),
+            edge: Arc::new(shared.watchers.edge(config)),
             connections: connections.clone(),
             lifecycle: lifecycle.clone(),
             parts: Box::new(move |runtime| {
@@ -326,7 +325,7 @@ fn start_workers(
                     runtime.clone(),
                     wall_clock,
                 );
-                (Parts { error_status, endpoints, in_flight, limits, driver }, client)
+                (Parts { error_status, endpoints, in_flight, limits, filters, driver }, client)
             }),
         };
         workers.push(worker.start()?);
@@ -344,37 +343,6 @@ fn housekeeping(applier: &Applier, control: &Runtime, lifecycle: &Lifecycle) {
                 _ = ticks.tick() => applier.release(),
                 () = soft.cancelled() => return,
             }
-        }
-    });
-}
-
-/// Probes upstreams as configured, and those that requests ejected since nobody could connect. Where
-/// a proxy stands between, a direct connection says nothing about those.
-fn check_upstreams(
-    config: &GatewayConfig,
-    upstreams: &EndpointRegistry,
-    control: &Runtime,
-    lifecycle: &Lifecycle,
-) {
-    let check = &config.upstream_check;
-    let defaults = CheckOptions::default();
-    let options = CheckOptions {
-        enabled: check.enabled,
-        interval: check.interval,
-        healthy: check.healthy_threshold,
-        unhealthy: check.unhealthy_threshold,
-        parallel: check.pool_size,
-        ejected: defaults.ejected.filter(|_| config.http_client.proxy.is_none()),
-        print: check.print_interval,
-        ..defaults
-    };
-    let probe = TcpProbe { timeout: check.timeout };
-    let checker = Checker::new(upstreams.clone(), options, probe);
-    let soft = lifecycle.soft().clone();
-    lifecycle.spawn(control.handle(), "upstream-check", async move {
-        tokio::select! {
-            () = checker.run() => {}
-            () = soft.cancelled() => {}
         }
     });
 }

@@ -10,11 +10,13 @@ mod client;
 pub mod config;
 mod connection;
 pub mod detect;
+mod edge;
 mod gateway;
 mod listener;
 pub mod management;
 mod stack;
 mod sync;
+mod upstreams;
 mod worker;
 
 pub use client::SetupError;

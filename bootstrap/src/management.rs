@@ -1,4 +1,4 @@
-//! Health and information, on the public port and on the management address.
+//! Health and information, on the public port and on the management address; metrics, on the latter.
 
 use std::convert::Infallible;
 use std::io;
@@ -19,6 +19,7 @@ use longmen_core::condition::canonical;
 use longmen_core::layer::{Admission, Admitted};
 use longmen_core::lifecycle::Lifecycle;
 use longmen_core::snapshot::SnapshotStore;
+use longmen_core::telemetry::metrics::{self, Metrics};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -39,6 +40,9 @@ struct Shared {
     store: Arc<SnapshotStore>,
     prefixes: Vec<String>,
     stopping: Arc<AtomicBool>,
+    metrics: Option<Metrics>,
+    /// Whether the data endpoints answer on the public port too.
+    all_public: bool,
 }
 
 impl Endpoints {
@@ -48,8 +52,10 @@ impl Endpoints {
         store: Arc<SnapshotStore>,
         prefixes: Vec<String>,
         stopping: Arc<AtomicBool>,
+        metrics: Option<Metrics>,
+        all_public: bool,
     ) -> Self {
-        Self(Arc::new(Shared { store, prefixes, stopping }))
+        Self(Arc::new(Shared { store, prefixes, stopping, metrics, all_public }))
     }
 
     /// Whether the gateway should be sent requests: it has its configuration and is not stopping.
@@ -58,9 +64,23 @@ impl Endpoints {
         self.0.store.load().ready && !self.0.stopping.load(Ordering::Relaxed)
     }
 
-    /// The answer to a path in its canonical form; `None` for a path that is no endpoint.
+    /// The answer to a path in its canonical form on the management address; `None` for a path that is
+    /// no endpoint.
     #[must_use]
     pub fn answer(&self, method: &Method, path: &str) -> Option<Response<Body>> {
+        if let ("/actuator/prometheus" | "/metrics", Some(metrics)) = (path, &self.0.metrics) {
+            return Some(if *method == Method::GET || *method == Method::HEAD {
+                scrape(metrics)
+            } else {
+                not_allowed()
+            });
+        }
+        self.answer_public(method, path)
+    }
+
+    /// The answer to a path in its canonical form on the public port.
+    #[must_use]
+    pub fn answer_public(&self, method: &Method, path: &str) -> Option<Response<Body>> {
         let answer = match path {
             "/actuator/health" | "/health_check" => self.health(true),
             "/actuator/health/readiness" => self.health(false),
@@ -69,8 +89,7 @@ impl Endpoints {
             _ => return None,
         };
         if *method != Method::GET && *method != Method::HEAD {
-            let text = json!({"code": 405, "message": "Method Not Allowed"});
-            return Some(answer_json(StatusCode::METHOD_NOT_ALLOWED, &text));
+            return Some(not_allowed());
         }
         Some(answer_json(answer.0, &answer.1))
     }
@@ -107,7 +126,12 @@ impl Admission for Endpoints {
         if !self.0.prefixes.iter().any(|prefix| path.starts_with(prefix.as_str())) {
             return Admitted::Pass;
         }
-        match self.answer(request.method(), path) {
+        let answer = if self.0.all_public {
+            self.answer(request.method(), path)
+        } else {
+            self.answer_public(request.method(), path)
+        };
+        match answer {
             Some(response) => Admitted::Answer(response),
             None => Admitted::Answer(not_found(path)),
         }
@@ -168,6 +192,21 @@ pub(crate) fn not_found(path: &str) -> Response<Body> {
     let name = path.trim_start_matches('/');
     let text = json!({"code": 404, "message": format!("No static resource {name}.")});
     answer_json(StatusCode::NOT_FOUND, &text)
+}
+
+fn not_allowed() -> Response<Body> {
+    let text = json!({"code": 405, "message": "Method Not Allowed"});
+    answer_json(StatusCode::METHOD_NOT_ALLOWED, &text)
+}
+
+fn scrape(metrics: &Metrics) -> Response<Body> {
+    let text = metrics.scrape();
+    let length = text.len();
+    let mut response = Response::new(Body::from(text));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(metrics::CONTENT_TYPE));
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    response
 }
 
 fn answer_json(status: StatusCode, body: &Value) -> Response<Body> {

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::{Request, Response};
@@ -10,7 +11,8 @@ use longmen_core::body::Body;
 use longmen_core::chain::{Driver, Inbound};
 use longmen_core::error::{ErrorStatus, GatewayError};
 use longmen_core::layer::{
-    AdmitLayer, ErrorResponseLayer, Framing, HeadLimits, InFlightLimit, PanicGuardLayer, PathRules,
+    AdmitLayer, CollapseSlashes, CrossLayer, CrossRules, ErrorResponseLayer, FileSize, FixedPaths,
+    Framing, HeadLimits, InFlightLimit, PanicGuardLayer, PathRules, RequestIdLayer,
 };
 use tower::{Service, ServiceBuilder};
 
@@ -23,12 +25,25 @@ pub(crate) struct Parts {
     pub(crate) endpoints: Endpoints,
     pub(crate) in_flight: InFlightLimit,
     pub(crate) limits: HeadLimits,
+    pub(crate) filters: Filters,
     pub(crate) driver: Driver,
+}
+
+/// The filters of the reference. Each does nothing while it is switched off.
+#[derive(Debug, Clone)]
+pub(crate) struct Filters {
+    pub(crate) collapse_slashes: CollapseSlashes,
+    pub(crate) cross: Option<Arc<CrossRules>>,
+    pub(crate) file_size: FileSize,
+    pub(crate) fixed_paths: FixedPaths,
 }
 
 /// Builds the stack of one worker; connections get clones.
 ///
-/// The number of connections is limited where they are accepted.
+/// The number of connections is limited where they are accepted. Access log and metrics have no layer:
+/// a layer would hold what only the chain knows (upstream, attempts, reason) twice, and would end with
+/// the head. They watch the exchange, which lives to the end of the request, and layers that answer or
+/// refuse begin and end one themselves.
 pub(crate) fn build(
     parts: Parts,
 ) -> impl Service<
@@ -39,7 +54,10 @@ pub(crate) fn build(
 > + Clone
 + Send
 + 'static {
+    let Filters { collapse_slashes, cross, file_size, fixed_paths } = parts.filters;
     ServiceBuilder::new()
+        // Every request has its id, refused ones too, and every answer tells it.
+        .layer(RequestIdLayer)
         // A panic anywhere below ends one request and nothing else.
         .layer(PanicGuardLayer)
         // Everything below may fail; here is where failures become answers.
@@ -48,11 +66,18 @@ pub(crate) fn build(
         .layer(AdmitLayer::new(Framing))
         // Nobody sees a path that is never routed, the endpoints below included.
         .layer(AdmitLayer::new(PathRules))
+        // The path that everything below sees.
+        .layer(AdmitLayer::new(collapse_slashes))
         // Health and information: answered also when the gateway is at its limits.
         .layer(AdmitLayer::new(parts.endpoints))
+        // Pages of other origins may read whatever comes from below, refusals included.
+        .layer(CrossLayer::new(cross, parts.error_status))
         // From here on a request counts, to the end of its answer.
         .layer(AdmitLayer::new(parts.in_flight))
         .layer(AdmitLayer::new(parts.limits))
+        .layer(AdmitLayer::new(file_size))
+        // Paths with fixed answers never reach a plugin.
+        .layer(AdmitLayer::new(fixed_paths))
         // Snapshot, plugins, upstream.
         .service(Chain(parts.driver))
 }

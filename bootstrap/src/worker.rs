@@ -6,10 +6,11 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use longmen_core::chain::Edge;
 use longmen_core::lifecycle::Lifecycle;
 use longmen_core::upstream::UpstreamClient;
 use tokio::net::{TcpListener, TcpStream};
@@ -23,19 +24,34 @@ use crate::stack::{self, Parts};
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionLimit {
     count: Arc<AtomicUsize>,
+    refused: Arc<AtomicU64>,
     limit: usize,
 }
 
 impl ConnectionLimit {
     /// A limit; 0 means none.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { count: Arc::default(), limit }
+        Self { count: Arc::default(), refused: Arc::default(), limit }
     }
 
     fn enter(&self) -> Option<Entered> {
         let before = self.count.fetch_add(1, Ordering::Relaxed);
         let entered = Entered(Arc::clone(&self.count));
-        (self.limit == 0 || before < self.limit).then_some(entered)
+        if self.limit == 0 || before < self.limit {
+            return Some(entered);
+        }
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+
+    /// Connections that are open.
+    pub(crate) fn open(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Connections that were closed at once because so many are open.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
     }
 }
 
@@ -53,6 +69,7 @@ pub(crate) struct Worker {
     pub(crate) threads: usize,
     pub(crate) listener: std::net::TcpListener,
     pub(crate) settings: Arc<Settings>,
+    pub(crate) edge: Arc<Edge>,
     pub(crate) connections: ConnectionLimit,
     pub(crate) lifecycle: Lifecycle,
     #[expect(clippy::type_complexity, reason = "one closure that is called once")]
@@ -108,8 +125,9 @@ impl Worker {
                 continue;
             };
             let (stack, settings, soft) = (stack.clone(), Arc::clone(&self.settings), soft.clone());
+            let edge = Arc::clone(&self.edge);
             serving.spawn(async move {
-                connection::serve(stream, peer, stack, settings, soft).await;
+                connection::serve(stream, peer, stack, edge, settings, soft).await;
                 drop(entered);
             });
         }

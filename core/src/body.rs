@@ -1,5 +1,7 @@
 //! The one body type of requests and responses on the path.
 
+mod drain;
+mod metered;
 mod replay;
 mod timed;
 
@@ -12,6 +14,8 @@ use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::Incoming;
 
+pub use drain::drain;
+pub use metered::{BodyLimit, Meter};
 pub(crate) use replay::Replay;
 pub use timed::BodyTimes;
 

@@ -21,21 +21,30 @@
 //!
 //! Each hook that decides has an *explain* twin ([`Plugin::explain`]) without side effects.
 
+mod arrival;
 mod body_hooks;
 mod catalogue;
+mod client_address;
 mod completion;
 mod context;
 mod driver;
+mod edge;
+mod forwarding;
 mod handle;
 mod plugin;
+mod query;
 mod target;
 mod view;
 
+pub use arrival::{Arrival, Observed};
+pub(crate) use arrival::{answer_early, refuse_early};
 pub use body_hooks::{BodyFilter, collect};
 pub use catalogue::{CatalogueEntry, FieldType, FormField, FormScope, KnownPlugin, Registry};
 pub use completion::{Completion, Exchange, NotRetried, Outcome};
-pub use context::{Connection, Inbound, RequestContext, RpcType};
+pub use context::{Inbound, RequestContext, RpcType};
 pub use driver::{CallOptions, Driver, DriverOptions, TunnelLimits, TunnelTotals, Tunnels};
+pub use edge::{Connection, Edge, Forwarded};
+pub use forwarding::{X_REQUEST_ID, request_id};
 pub use handle::{Handle, HandleFault, HandleType, read_handle};
 pub use plugin::{
     Around, Attempt, BodyFlow, BodyMode, Explained, Flow, Hit, HitRef, Hook, HookResult, Hooks,

@@ -15,6 +15,7 @@ use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 
 use crate::body::{Body, BodyError};
+use crate::chain::Arrival;
 
 /// Who caused the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -112,6 +113,8 @@ pub enum Reason {
     UpstreamBodyTimeout,
     /// The upstream's body broke off.
     UpstreamBodyReset,
+    /// The client left before the end of the answer.
+    ClientGone,
     /// The gateway stops.
     Stopping,
     /// A websocket carried nothing for too long.
@@ -153,6 +156,7 @@ impl Reason {
             Self::UpstreamUpgrade => "upstream_upgrade",
             Self::UpstreamBodyTimeout => "upstream_body_timeout",
             Self::UpstreamBodyReset => "upstream_body_reset",
+            Self::ClientGone => "client_gone",
             Self::Stopping => "stopping",
             Self::Idle => "idle",
         }
@@ -181,6 +185,8 @@ struct Inner {
     retry: Retry,
     close: bool,
     detail: Option<String>,
+    /// The request that it ends, where somebody watches and the chain did not see it.
+    ends: Option<Box<Arrival>>,
 }
 
 /// What the client sees of an error.
@@ -189,6 +195,8 @@ struct Face {
     status: StatusCode,
     code: i32,
     message: Cow<'static, str>,
+    /// Whether it is answered without a body.
+    bare: bool,
 }
 
 impl GatewayError {
@@ -200,7 +208,8 @@ impl GatewayError {
         status: StatusCode,
         message: impl Into<Cow<'static, str>>,
     ) -> Self {
-        let face = Face { status, code: i32::from(status.as_u16()), message: message.into() };
+        let code = i32::from(status.as_u16());
+        let face = Face { status, code, message: message.into(), bare: false };
         Self(Box::new(Inner {
             fault,
             reason,
@@ -209,6 +218,7 @@ impl GatewayError {
             retry: Retry::Never,
             close: false,
             detail: None,
+            ends: None,
         }))
     }
 
@@ -237,7 +247,21 @@ impl GatewayError {
     #[must_use]
     pub fn shenyu(mut self, status: StatusCode, message: impl Into<Cow<'static, str>>) -> Self {
         let code = i32::from(status.as_u16());
-        self.0.shenyu = Some(Face { status, code, message: message.into() });
+        self.0.shenyu = Some(Face { status, code, message: message.into(), bare: false });
+        self
+    }
+
+    /// Sets the status that the reference has for this; code and text stay.
+    #[must_use]
+    pub fn shenyu_status(mut self, status: StatusCode) -> Self {
+        self.0.shenyu = Some(Face { status, ..self.0.standard.clone() });
+        self
+    }
+
+    /// The reference answers this with the same status and no body.
+    #[must_use]
+    pub fn shenyu_bare(mut self) -> Self {
+        self.0.shenyu = Some(Face { bare: true, ..self.0.standard.clone() });
         self
     }
 
@@ -326,6 +350,23 @@ impl GatewayError {
         self.face(mode).status
     }
 
+    /// Ends a request that the chain did not see.
+    #[must_use]
+    pub(crate) fn ending(mut self, arrival: Option<Arrival>) -> Self {
+        self.0.ends = arrival.map(Box::new);
+        self
+    }
+
+    /// The answer, and the end of a request that the chain did not see.
+    #[must_use]
+    pub(crate) fn into_response(mut self, mode: ErrorStatus) -> Response<Body> {
+        let response = self.to_response(mode);
+        match self.0.ends.take() {
+            None => response,
+            Some(arrival) => arrival.refused(&self, response),
+        }
+    }
+
     fn face(&self, mode: ErrorStatus) -> &Face {
         match (mode, &self.0.shenyu) {
             (ErrorStatus::Shenyu, Some(face)) => face,
@@ -356,6 +397,9 @@ impl GatewayError {
             message: &'a str,
         }
         let face = self.face(mode);
+        if face.bare {
+            return self.bare_response(face.status);
+        }
         let envelope = Envelope { code: face.code, message: &face.message };
         let text = serde_json::to_vec(&envelope).expect("a number and a text");
         let length = text.len();
@@ -364,6 +408,17 @@ impl GatewayError {
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        if self.0.close {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+
+    fn bare_response(&self, status: StatusCode) -> Response<Body> {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         if self.0.close {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }

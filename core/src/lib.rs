@@ -12,6 +12,7 @@ pub mod chain;
 pub mod condition;
 pub mod config;
 pub mod error;
+pub mod io;
 pub mod layer;
 pub mod lifecycle;
 pub mod matcher;

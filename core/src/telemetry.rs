@@ -1,14 +1,20 @@
-//! Logging of both binaries.
+//! Logging of both binaries, and what watches the requests of a gateway: access log and metrics.
 //!
 //! Lines on standard error; what is logged, `logging.level.*` says, overridden by the variable
 //! `LONGMEN_LOG` in the syntax of `tracing`'s filters. Rules: a message readable alone and fields to
 //! query, an error once and where it is handled, nothing secret, no bodies, nothing at `info` per
 //! request.
 
+pub mod access_log;
+pub mod metrics;
+mod observer;
+
 use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::util::SubscriberInitExt;
+
+pub use observer::Observer;
 
 use crate::config::logging::{Format, LoggingConfig};
 

@@ -30,7 +30,7 @@ pub use client::{
 pub use clock::now_ms;
 pub use endpoint::{Endpoint, EndpointOptions, EndpointState, InFlight};
 pub(crate) use header::join_cookies;
-pub use header::{announce_body, is_event_stream, strip_hop_by_hop};
+pub use header::{announce_body, hides_body, is_event_stream, strip_hop_by_hop};
 pub use health::{EjectionPolicy, Failure};
 pub use registry::EndpointRegistry;
 pub use set::{Member, UpstreamSet};

@@ -17,11 +17,13 @@ use crate::tx::{Actor, NewVersion, Tx};
 use crate::{Error, Result};
 
 mod log;
+mod prune;
 
 pub use log::{
-    ChangeRow, ChangeSet, Heads, Retention, Since, current_version, epoch, heads, prune,
-    renew_epoch, since,
+    ChangeRow, ChangeSet, Heads, Since, current_version, epoch, heads, renew_epoch,
+    renew_epoch_from, since,
 };
+pub use prune::{Pruned, Retention, prune};
 
 /// The namespace id under which objects are counted that belong to no namespace: users, plugin
 /// templates, dictionary rows.

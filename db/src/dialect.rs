@@ -8,7 +8,7 @@ use std::time::Duration;
 use sqlx::AssertSqlSafe;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgListener, PgPoolOptions};
 
-use crate::statement::here;
+use crate::statement::{chunks, here, with_ids};
 use crate::tx::{Conn, Tx};
 use crate::{Error, Result};
 
@@ -52,6 +52,33 @@ pub(crate) async fn notify(tx: &mut Tx) -> Result<()> {
             .execute(&mut **transaction)
             .await
             .map_err(|source| Error::sql(here!(), source))?;
+    }
+    Ok(())
+}
+
+/// Holds the rows of a table that have these ids until the end of the transaction, as strongly as an
+/// update that leaves their keys alone.
+///
+/// They are taken in the order of their ids, so two writers that want the same rows wait for each
+/// other instead of both failing: an `UPDATE … WHERE id IN (…)` takes them in any order. Whoever
+/// writes several rows of a table calls this first.
+///
+/// On SQLite a transaction that writes holds the whole file.
+pub(crate) async fn hold_rows<S: AsRef<str>>(
+    tx: &mut Tx,
+    table: &'static str,
+    ids: &[S],
+) -> Result<()> {
+    let Conn::Pg(transaction) = tx.conn() else { return Ok(()) };
+    let template =
+        format!("SELECT 1 FROM {table} WHERE id IN ({{ids}}) ORDER BY id FOR NO KEY UPDATE");
+    // Ascending over all chunks too.
+    for chunk in chunks(ids) {
+        let mut query = sqlx::query(with_ids(&template, 0, chunk.len()));
+        for id in chunk {
+            query = query.bind(id);
+        }
+        query.execute(&mut **transaction).await.map_err(|source| Error::sql(here!(), source))?;
     }
     Ok(())
 }

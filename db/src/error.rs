@@ -99,6 +99,14 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A list is asked for by more ids than one statement takes.
+    #[error("a list of {count} ids narrows a search, expected at most {most}")]
+    TooManyIds {
+        /// How many there are.
+        count: usize,
+        /// How many there may be.
+        most: usize,
+    },
     /// All node numbers of the id generator are taken.
     #[error("no free node number for the id generator: all 1024 are leased")]
     NoFreeNode,

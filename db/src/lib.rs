@@ -37,13 +37,13 @@ mod tx;
 mod wake;
 
 pub use change::{
-    Change, ChangeRow, ChangeSet, GLOBAL, Heads, Operation, Retention, Since, current_version,
-    epoch, heads, prune, renew_epoch, since,
+    Change, ChangeRow, ChangeSet, GLOBAL, Heads, Operation, Pruned, Retention, Since,
+    current_version, epoch, heads, prune, renew_epoch, renew_epoch_from, since,
 };
 pub use clock::{Clock, Entropy, SystemClock, date_text};
 pub use error::{Error, Result};
 pub use location::Location;
-pub use page::{Keyword, Like, MAX_PAGE_SIZE, Page, PageRequest};
+pub use page::{Keyword, Like, MAX_FILTER_IDS, MAX_PAGE_SIZE, Page, PageRequest};
 pub use seed::SeedOptions;
 pub use state::{Binding, FullState, full_state};
 pub use store::{Store, StoreOptions};

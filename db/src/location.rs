@@ -117,8 +117,8 @@ fn jdbc(address: &str, rest: &str) -> Result<Location> {
         "mysql" | "mariadb" | "h2" | "oracle" | "opengauss" | "oceanbase" => Err(refused(
             address,
             format!(
-                "{kind} cannot be the store, which is PostgreSQL or SQLite; the data of an \
-                 existing database is brought over by `longmen-admin import`"
+                "{kind} cannot be the store, which is PostgreSQL or SQLite; `longmen-admin import`, \
+                 which brings the data of an existing database over, comes in a later version"
             ),
         )),
         other => Err(refused(

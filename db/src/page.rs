@@ -3,6 +3,10 @@
 /// How many ids go into one statement.
 pub(crate) const ID_CHUNK: usize = 500;
 
+/// How many ids may narrow a paged list. They go into one statement, since a page cannot be put
+/// together from pages of parts; SQLite takes 32,766 values in one, PostgreSQL 65,535.
+pub const MAX_FILTER_IDS: usize = 4096;
+
 /// The most rows that one page holds.
 pub const MAX_PAGE_SIZE: i64 = 10_000;
 
@@ -71,14 +75,15 @@ impl<T> Page<T> {
     }
 }
 
-/// A pattern for `LIKE … ESCAPE '\'`, made of plain text: `%`, `_` and `\` in it are literal.
+/// A pattern for `LOWER(column) LIKE … ESCAPE '\'`, made of plain text: `%`, `_` and `\` in it are
+/// literal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Like(String);
 
 impl Like {
     /// Texts that contain `text`; `None` for an empty text, which every text contains.
     ///
-    /// The comparison ignores the case of ASCII letters.
+    /// The comparison ignores the case of ASCII letters, and of no others, on both stores.
     #[must_use]
     pub fn contains(text: &str) -> Option<Self> {
         if text.is_empty() {
@@ -90,7 +95,9 @@ impl Like {
             if matches!(c, '%' | '_' | '\\') {
                 pattern.push('\\');
             }
-            pattern.push(c);
+            // Here and not by the database: to PostgreSQL a parameter has the database's locale,
+            // while the columns compare by bytes.
+            pattern.push(c.to_ascii_lowercase());
         }
         pattern.push('%');
         Some(Self(pattern))

@@ -71,7 +71,9 @@ async fn open_sqlite(path: &Path, options: &StoreOptions) -> Result<Db> {
     let connect = SqliteConnectOptions::new()
         .filename(path)
         .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Normal)
+        // Normal would lose commits that were answered when the power fails: it flushes the journal
+        // at checkpoints only.
+        .synchronous(SqliteSynchronous::Full)
         .busy_timeout(Duration::from_secs(5))
         .foreign_keys(true)
         .statement_cache_capacity(STATEMENTS)
@@ -154,5 +156,18 @@ mod tests {
         let mut transaction = write.begin_with(crate::dialect::WRITE_ON_SQLITE).await.unwrap();
         sqlx::query(insert).bind("big").bind(&big).execute(&mut *transaction).await.unwrap();
         transaction.commit().await.unwrap();
+    }
+
+    /// What was answered survives a power failure: every commit is flushed, not only checkpoints.
+    #[tokio::test]
+    async fn every_commit_is_flushed_on_sqlite() {
+        let folder = tempfile::tempdir().unwrap();
+        let location = Location::Sqlite(folder.path().join("longmen.db"));
+        let store = Store::open(&location, StoreOptions::default()).await.unwrap();
+        let Db::Sqlite { write, .. } = store.db() else { unreachable!() };
+        let level: i64 = sqlx::query_scalar("PRAGMA synchronous").fetch_one(write).await.unwrap();
+        let journal: String =
+            sqlx::query_scalar("PRAGMA journal_mode").fetch_one(write).await.unwrap();
+        assert_eq!((level, journal.as_str()), (2, "wal"));
     }
 }

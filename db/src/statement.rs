@@ -6,7 +6,8 @@
 
 use sqlx::AssertSqlSafe;
 
-use crate::page::ID_CHUNK;
+use crate::page::{ID_CHUNK, MAX_FILTER_IDS};
+use crate::{Error, Result};
 
 /// Runs an expression with the connection of either store.
 macro_rules! on_conn {
@@ -140,10 +141,11 @@ macro_rules! execute_in {
 
 /// All rows of a statement with one optional list of ids, in one piece: for lists that are paged.
 ///
-/// The text names the list `{ids}`; the values come before it.
+/// The text names the list `{ids}`; the values come before it. More than [`MAX_FILTER_IDS`] are
+/// refused.
 macro_rules! fetch_all_where {
     ($tx:expr, $row:ty, $template:expr, $ids:expr $(, $bind:expr)* $(,)?) => {{
-        let ids = $crate::statement::whole(&$ids);
+        let ids = $crate::statement::whole(&$ids)?;
         let sql = $crate::statement::with_ids(
             $template,
             $crate::statement::count!($($bind),*),
@@ -163,7 +165,7 @@ macro_rules! fetch_all_where {
 /// As [`fetch_all_where!`], for the one row of a count.
 macro_rules! fetch_one_where {
     ($tx:expr, $row:ty, $template:expr, $ids:expr $(, $bind:expr)* $(,)?) => {{
-        let ids = $crate::statement::whole(&$ids);
+        let ids = $crate::statement::whole(&$ids)?;
         let sql = $crate::statement::with_ids(
             $template,
             $crate::statement::count!($($bind),*),
@@ -196,14 +198,16 @@ pub(crate) fn chunks<S: AsRef<str>>(ids: &[S]) -> Vec<Vec<&str>> {
 }
 
 /// A list of ids in one piece, filled up as [`chunks`] does.
-pub(crate) fn whole<S: AsRef<str>>(ids: &[S]) -> Vec<&str> {
+pub(crate) fn whole<S: AsRef<str>>(ids: &[S]) -> Result<Vec<&str>> {
     let ids = unique(ids);
+    if ids.len() > MAX_FILTER_IDS {
+        return Err(Error::TooManyIds { count: ids.len(), most: MAX_FILTER_IDS });
+    }
     let length = ids.len().next_power_of_two();
-    fill(ids, length)
+    Ok(fill(ids, length))
 }
 
-/// Each id once, ascending: rows that are ordered by id are so over all chunks, and two
-/// transactions hold rows in the same order.
+/// Each id once, ascending: rows that are ordered by id are so over all chunks.
 fn unique<S: AsRef<str>>(ids: &[S]) -> Vec<&str> {
     let mut ids: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
     ids.sort_unstable();
@@ -223,11 +227,7 @@ fn fill(mut ids: Vec<&str>, length: usize) -> Vec<&str> {
 /// nothing equals, when there is none.
 ///
 /// The text comes from this crate and the rest are placeholders: nothing of a user gets in.
-pub(crate) fn with_ids(
-    template: &'static str,
-    bound: usize,
-    count: usize,
-) -> AssertSqlSafe<String> {
+pub(crate) fn with_ids(template: &str, bound: usize, count: usize) -> AssertSqlSafe<String> {
     let mut list = String::with_capacity(count * 5);
     if count == 0 {
         list.push_str("NULL");
@@ -262,7 +262,8 @@ pub(crate) fn values(head: &'static str, rows: usize, columns: usize) -> AssertS
 
 #[cfg(test)]
 mod tests {
-    use super::{chunks, values, whole, with_ids};
+    use super::{MAX_FILTER_IDS, chunks, values, whole, with_ids};
+    use crate::Error;
 
     #[test]
     fn chunks_have_few_lengths_and_lose_nothing() {
@@ -270,9 +271,12 @@ mod tests {
         let lengths: Vec<usize> = chunks(&ids).iter().map(Vec::len).collect();
         assert_eq!(lengths, [500, 500, 4]);
         assert!(chunks(&ids[..0]).is_empty());
-        assert!(whole(&ids[..0]).is_empty());
+        assert!(whole(&ids[..0]).unwrap().is_empty());
         assert_eq!(chunks(&ids[..3]), [["0", "1", "2", "2"]]);
-        assert_eq!(whole(&ids[..3]), ["0", "1", "2", "2"]);
+        assert_eq!(whole(&ids[..3]).unwrap(), ["0", "1", "2", "2"]);
+        let many: Vec<String> = (0..=MAX_FILTER_IDS).map(|n| n.to_string()).collect();
+        assert_eq!(whole(&many[1..]).unwrap().len(), MAX_FILTER_IDS);
+        assert!(matches!(whole(&many), Err(Error::TooManyIds { count: 4097, most: 4096 })));
         assert_eq!(chunks(&ids[..300])[0].len(), 500);
         assert_eq!(chunks(&["b", "a", "b"]), [["a", "b"]]);
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use http::header::CONTENT_LENGTH;
+use longmen_core::body::BodyLimit;
 use longmen_core::chain::{
     CatalogueEntry, Explained, FieldType, Flow, Handle, HandleFault, HandleType, HitRef, Hook,
     HookResult, Plugin, RequestContext, RpcType, RuleParts, Target, TargetKind, TargetPolicy,
@@ -173,6 +174,9 @@ fn choose(hit: HitRef<'_>, cx: &mut RequestContext) -> HookResult {
     let default = DivideRule::default();
     let rule = hit.rule.parts.handle.get::<DivideRule>().unwrap_or(&default);
     check_limits(rule, cx)?;
+    if let Some(bytes) = rule.request_max_size {
+        cx.limit_body(BodyLimit { bytes, refusal: cut_off });
+    }
     let set = &hit.selector.upstreams;
     let named = cx
         .head
@@ -181,7 +185,7 @@ fn choose(hit: HitRef<'_>, cx: &mut RequestContext) -> HookResult {
         .and_then(|value| value.to_str().ok())
         .and_then(|url| set.named(url));
     let endpoint = named
-        .or_else(|| set.choose(rule.load_balance, cx.connection.peer.ip()))
+        .or_else(|| set.choose(rule.load_balance, cx.client_ip()))
         .ok_or_else(upstreams::no_upstream)?
         .clone();
     cx.target = Some(Target {
@@ -218,15 +222,24 @@ fn check_limits(rule: &DivideRule, cx: &RequestContext) -> Result<(), GatewayErr
             .and_then(|value| value.to_str().ok())
             .and_then(|value| value.parse::<u64>().ok());
         if length.is_some_and(|length| length > limit) {
-            return Err(GatewayError::envelope(
-                Reason::BodyTooLarge,
-                StatusCode::PAYLOAD_TOO_LARGE,
-                413,
-                "Request Entity Too Large",
-            ));
+            return Err(body_too_large());
         }
     }
     Ok(())
+}
+
+/// A longer body is met while it streams: what is left of it is not waited for.
+fn cut_off(_limit: u64) -> GatewayError {
+    body_too_large().closing()
+}
+
+fn body_too_large() -> GatewayError {
+    GatewayError::envelope(
+        Reason::BodyTooLarge,
+        StatusCode::PAYLOAD_TOO_LARGE,
+        413,
+        "Request Entity Too Large",
+    )
 }
 
 #[cfg(test)]

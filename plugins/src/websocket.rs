@@ -103,7 +103,7 @@ impl Plugin for WebSocket {
     ) -> Hook<'a, HookResult> {
         let default = WebSocketRule::default();
         let rule = hit.rule.parts.handle.get::<WebSocketRule>().unwrap_or(&default);
-        let peer = cx.connection.peer.ip();
+        let peer = cx.client_ip();
         // Without an upstream the reference goes on and ends in "no result"; so does the driver.
         if let Some(endpoint) = hit.selector.upstreams.choose(rule.load_balance, peer) {
             cx.target = Some(Target {

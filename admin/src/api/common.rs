@@ -12,6 +12,10 @@ use crate::extract::{RequestBody, Violations, lenient};
 use crate::permission::SUPER_USER;
 use crate::state::AppState;
 
+/// The most bytes of a text that rows are found by: a PostgreSQL index takes entries up to 2,704
+/// bytes, ids beside it included.
+pub(crate) const MAX_KEY_BYTES: usize = 1024;
+
 /// The text of a selector that is not there.
 pub(crate) const MISSING_SELECTOR: &str = "selector is not existed";
 /// The text of a rule that is not there.

@@ -120,7 +120,7 @@ async fn modify_password(
 /// Stores the new hash, unless the password was changed while it was computed.
 async fn store(context: &Context, user: &UserRow, hash: &str) -> ApiResult<u64> {
     let mut uow = context.begin().await?;
-    let current = user::find(&mut uow, &user.id).await?;
+    let current = user::find_for_update(&mut uow, &user.id).await?;
     if current.is_none_or(|current| current.password != user.password) {
         return Err(ApiError::refused("old password is error"));
     }

@@ -156,7 +156,9 @@ async fn update(
     let name = request.name.unwrap_or_default();
     let description = request.description.unwrap_or_default();
     let mut uow = context.begin().await?;
-    let Some(before) = namespace::find(&mut uow, &namespace_id).await? else { return Ok(None) };
+    let Some(before) = namespace::find_for_update(&mut uow, &namespace_id).await? else {
+        return Ok(None);
+    };
     let what = audit::Differences::default()
         .of("name", before.name.as_str(), &name)
         .of("description", before.description.as_str(), &description)
@@ -176,7 +178,7 @@ async fn delete(context: Context, ids: Ids) -> ApiResult<Reply<&'static str>> {
         return Err(ApiError::refused("The default namespace cannot delete！"));
     }
     let mut uow = context.begin().await?;
-    let rows = namespace::find_many_by_row_id(&mut uow, &ids).await?;
+    let rows = namespace::find_many_by_row_id_for_update(&mut uow, &ids).await?;
     let unknown = ids.iter().any(|id| rows.iter().all(|row| row.id != *id));
     if rows.is_empty() || unknown {
         return Err(ApiError::refused("The namespace(s) does not exist！"));

@@ -103,6 +103,7 @@ async fn update(
 ) -> ApiResult<Reply<u64>> {
     let new = request.into_new()?;
     let mut uow = context.begin().await?;
+    plugin_handle::find_many_for_update(&mut uow, &[&id]).await?;
     let before = existing(&mut uow, &id, "updatePluginHandle").await?;
     let count = plugin_handle::update(&mut uow, &id, &new).await?;
     let before = of_row(before);
@@ -126,10 +127,7 @@ async fn update(
 async fn delete(context: Context, ids: Ids) -> ApiResult<Reply<u64>> {
     let ids = ids.checked("deletePluginHandles")?;
     let mut uow = context.begin().await?;
-    let mut gone = Vec::new();
-    for id in &ids {
-        gone.extend(plugin_handle::find(&mut uow, id).await?);
-    }
+    let gone = plugin_handle::find_many_for_update(&mut uow, &ids).await?;
     let count = plugin_handle::delete(&mut uow, &ids).await?;
     let mut names = Vec::new();
     for row in gone {

@@ -18,7 +18,7 @@ pub(super) const SECTION: Section = Section {
             variable `DATABASE_URL=postgres://user:password@host:5432/name`, or by \
             `spring.datasource.url` in JDBC form with `username` and `password` beside it; the \
             variable wins. Data of a ShenYu admin on MySQL, H2 or Oracle comes over by \
-            `longmen-admin import`.",
+            `longmen-admin import`, in a later version.",
     keys: &[
         KeySpec::new(
             "DATABASE_URL",
@@ -80,7 +80,7 @@ pub(super) const SECTION: Section = Section {
             "shenyu.history.retention",
             SECONDS,
             "365d",
-            "How long changes stay in the history; 0 keeps them.",
+            "How long changes stay in the history, and lines in the operation log; 0 keeps them.",
         ),
         KeySpec::new(
             "shenyu.history.dispatchRetention",
@@ -224,8 +224,8 @@ impl StoreConfig {
 
 fn other_database(name: &str) -> String {
     format!(
-        "{name} is not a store of Longmen; bring its data over with `longmen-admin import`, and name \
-         a PostgreSQL database here, or none for the built-in SQLite file"
+        "{name} is not a store of Longmen; name a PostgreSQL database here, or none for the built-in \
+         SQLite file (`longmen-admin import`, which brings its data over, comes in a later version)"
     )
 }
 

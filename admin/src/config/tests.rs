@@ -170,7 +170,7 @@ fn a_stock_installation_on_postgresql() {
 
 #[test]
 fn other_databases_are_refused_by_name() {
-    const IMPORT: &str = "is not a store of Longmen; bring its data over with `longmen-admin import`, and name a PostgreSQL database here, or none for the built-in SQLite file";
+    const IMPORT: &str = "is not a store of Longmen; name a PostgreSQL database here, or none for the built-in SQLite file (`longmen-admin import`, which brings its data over, comes in a later version)";
     for (yaml, want) in [
         ("spring.datasource.url: jdbc:mysql://h/shenyu", format!("spring.datasource.url: MySQL {IMPORT}")),
         ("spring.datasource.url: jdbc:h2:mem:~/shenyu", format!("spring.datasource.url: H2 {IMPORT}")),
@@ -230,7 +230,7 @@ fn every_mistake_of_a_file_is_named_at_once() {
     let mut want = [
         "3: server.port: expected a port from 0 to 65535, found \"web\"",
         "5: server.servlet.context-path: expected a path that begins with /, found \"admin\"",
-        "8: spring.datasource.url: MySQL is not a store of Longmen; bring its data over with `longmen-admin import`, and name a PostgreSQL database here, or none for the built-in SQLite file",
+        "8: spring.datasource.url: MySQL is not a store of Longmen; name a PostgreSQL database here, or none for the built-in SQLite file (`longmen-admin import`, which brings its data over, comes in a later version)",
         "10: spring.datasource.hikari.maximum-pool-size: expected a whole number from 1 to 1000, found \"0\"",
         "12: shenyu.timeZone: expected a time zone such as Europe/Berlin, GMT+8 or +08:00, found \"nowhere\"",
         "14: shenyu.register.registerType: expected one of http, found \"zookeeper\"",

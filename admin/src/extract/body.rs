@@ -71,6 +71,7 @@ impl<T: RequestForm> Bind for Form<T> {
             Some(fields) => QueryArgs::from_pairs(fields),
             None => QueryArgs::parse(&request.body),
         };
+        super::nul::refuse_in_pairs(body.pairs())?;
         let fields = request.query.clone().and(body);
         let mut rules = Violations::new();
         let form = T::read(&request.state, &fields, &mut rules).await?;
@@ -212,8 +213,10 @@ impl BatchIds {
 /// Reads a JSON body.
 ///
 /// # Errors
-/// [`ApiError::Unreadable`]: no body, no JSON, or a member of a kind that cannot stand in.
+/// [`ApiError::Unreadable`]: no body, no JSON, or a member of a kind that cannot stand in; a refusal
+/// of U+0000 in a text.
 pub(crate) fn read_json<T: DeserializeOwned>(body: &[u8]) -> ApiResult<T> {
+    super::nul::refuse_in_json(body)?;
     serde_json::from_slice(body).map_err(|error| {
         tracing::debug!(%error, "a request body could not be read");
         ApiError::Unreadable

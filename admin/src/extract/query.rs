@@ -61,6 +61,11 @@ impl QueryArgs {
         self
     }
 
+    /// Names and values, in order.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// The value of `name` as it was sent.
     #[must_use]
     pub fn raw(&self, name: &str) -> Option<&str> {

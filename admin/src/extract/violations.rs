@@ -102,6 +102,21 @@ impl Violations {
         }
     }
 
+    /// The text, when present, must not be longer than `most` bytes. Ours: texts that rows are found
+    /// by must fit into an index.
+    pub fn max_bytes(&mut self, field: &'static str, value: Option<&str>, most: usize) {
+        if let Some(value) = value.filter(|value| value.len() > most) {
+            self.add(field, too_long(value, most));
+        }
+    }
+
+    /// The list, when present, must not hold more than `most` ids.
+    pub fn max_ids(&mut self, field: &'static str, ids: Option<&[String]>, most: usize) {
+        if let Some(count) = ids.map(<[String]>::len).filter(|count| *count > most) {
+            self.add(field, format!("{count} ids, expected at most {most}"));
+        }
+    }
+
     /// The object that `field` names must exist.
     pub fn exists(&mut self, field: &'static str, found: bool, text: &'static str) {
         if !found {
@@ -145,6 +160,15 @@ impl Violations {
             self.found.iter().map(|(field, text)| format!("{prefix}{field}: {text}")).collect();
         parts.join(separator)
     }
+}
+
+/// What is told of a text that is longer than `most` bytes.
+#[must_use]
+pub(crate) fn too_long(value: &str, most: usize) -> String {
+    /// How much of it is repeated, in characters.
+    const SHOWN: usize = 32;
+    let shown: String = value.chars().take(SHOWN).collect();
+    format!("{shown:?}… has {} bytes, expected at most {most}", value.len())
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! The change sets that a gateway of ours missed.
 
+use std::sync::Arc;
+
 use axum::extract::ws::Utf8Bytes;
 use longmen_core::sync::Mark;
-use longmen_db::{Error, Since, Store, epoch, since};
+use longmen_db::{Error, Since, Store, current_version, epoch, renew_epoch_from, since};
 
 use super::changes;
 use super::hub::Part;
@@ -22,12 +24,15 @@ pub(super) enum CatchUp {
         /// Whether that is all there is.
         complete: bool,
     },
-    /// Everything: it never had anything, it counts in another epoch, it is ahead of the table, or
-    /// what it missed is no longer in the dispatch view.
+    /// Everything: it never had anything, it counts in another epoch, or what it missed is no longer
+    /// in the dispatch view.
     Refresh,
+    /// Everything, in this epoch, which was begun because it is ahead of the table: the database is
+    /// older than it was. Others hold versions of what is lost too, which say nothing any more.
+    Anew(Arc<str>),
 }
 
-/// Reads what follows `version`, at most a few thousand rows at a time.
+/// Reads what follows `version`, at most a few thousand rows and a few MiB at a time.
 ///
 /// # Errors
 /// The database's.
@@ -43,6 +48,18 @@ pub(super) async fn catch_up(
     let mut tx = store.read().await?;
     if epoch(&mut tx).await? != in_epoch {
         return Ok(CatchUp::Refresh);
+    }
+    let head = current_version(&mut tx, namespace).await?;
+    if version > head {
+        drop(tx);
+        tracing::error!(
+            namespace,
+            version,
+            stored = head,
+            "the database is older than what a gateway has of it, versions will count anew"
+        );
+        let renewed = renew_epoch_from(store, in_epoch).await?;
+        return Ok(CatchUp::Anew(renewed.into()));
     }
     let sets = match since(&mut tx, namespace, version, ROWS).await {
         Ok(Since::Sets(sets)) => sets,
@@ -76,7 +93,5 @@ pub(super) async fn catch_up(
             }
         }
     }
-    let rows: usize = sets.iter().map(|set| set.rows.len()).sum();
-    let complete = rows < ROWS as usize;
-    Ok(CatchUp::Frames { frames, version: reached, complete })
+    Ok(CatchUp::Frames { frames, version: reached, complete: reached == head })
 }

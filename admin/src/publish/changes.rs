@@ -1,6 +1,6 @@
 //! Frames of a change set, from the rows of `config_change`. No I/O here.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use longmen_core::model::{
     AppAuth, MetaData, Plugin, ProxyApiKey, ProxySelector, Rule, Selector, UpstreamList,
@@ -49,6 +49,9 @@ pub(super) enum RowFault {
     Unreadable(#[from] serde_json::Error),
 }
 
+/// Jars (Base64) by the id of their plugin; the log is without them.
+pub(super) type Jars = HashMap<String, String>;
+
 /// Frames for stock gateways, exactly as a stock admin sends them, and the rows left out.
 ///
 /// Rows without an event give nothing. Consecutive rows of one group and event share a frame where
@@ -56,8 +59,12 @@ pub(super) enum RowFault {
 /// lists and proxy selectors never.
 ///
 /// Source: recorded from ShenYu 2.7.1 (`websocket/changes.jsonl`).
-pub(super) fn stock(namespace: &str, rows: &[ChangeRow]) -> (Vec<Part>, Vec<RowError>) {
-    let context = Context::new(namespace, Dialect::Stock, rows);
+pub(super) fn stock(
+    namespace: &str,
+    rows: &[ChangeRow],
+    jars: &Jars,
+) -> (Vec<Part>, Vec<RowError>) {
+    let context = Context { jars: Some(jars), ..Context::new(namespace, Dialect::Stock, rows) };
     let (mut parts, mut faults) = (Vec::new(), Vec::new());
     let mut writer = FrameWriter::stock();
     let flush = |writer: &mut FrameWriter, parts: &mut Vec<Part>| {
@@ -121,6 +128,16 @@ fn fault(row: &ChangeRow, reason: RowFault) -> RowError {
     RowError { kind: row.kind.clone(), id: row.object_id.clone(), reason }
 }
 
+/// The plugins of a set whose frames for stock gateways carry a jar, where there is one.
+pub(super) fn with_jars(rows: &[ChangeRow]) -> Vec<&str> {
+    let told = rows.iter().filter(|row| {
+        let sent =
+            row.event.is_some() && matches!(row.operation, Operation::Create | Operation::Update);
+        sent && row.group() == Some(Group::Plugin)
+    });
+    told.map(|row| row.object_id.as_str()).collect()
+}
+
 const fn batched(group: Group, event: Event) -> bool {
     match group {
         Group::ProxySelector | Group::DiscoverUpstream => false,
@@ -144,6 +161,7 @@ struct Context<'a> {
     namespace: &'a str,
     dialect: Dialect,
     removed_selectors: HashSet<String>,
+    jars: Option<&'a Jars>,
 }
 
 impl<'a> Context<'a> {
@@ -152,7 +170,7 @@ impl<'a> Context<'a> {
             row.operation == Operation::Delete && row.group() == Some(Group::Selector)
         });
         let removed_selectors = removed.map(|row| row.object_id.clone()).collect();
-        Self { namespace, dialect, removed_selectors }
+        Self { namespace, dialect, removed_selectors, jars: None }
     }
 
     /// The object's JSON; `None` if the dialect has no use for it.
@@ -184,7 +202,8 @@ impl<'a> Context<'a> {
                         before
                     });
                 let removed_selectors = &self.removed_selectors;
-                object.after_change(Change { before, deleted, removed_selectors });
+                let jar = self.jars.and_then(|jars| jars.get(&row.object_id)).map(String::as_str);
+                object.after_change(Change { before, deleted, removed_selectors, jar });
             }
             Dialect::Ours if !object.wanted_by_ours() => return Ok(None),
             Dialect::Ours => object.for_ours(),

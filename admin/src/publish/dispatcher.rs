@@ -7,14 +7,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use longmen_db::repository::plugin;
 use longmen_db::{
-    ChangeSet, Error, GLOBAL, Heads, ReadTx, Since, WakeUp, heads, renew_epoch, since,
+    ChangeSet, Error, GLOBAL, Heads, ReadTx, Since, WakeUp, heads, renew_epoch_from, since,
 };
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use super::Shared;
-use super::changes::{self, RowError, Scope};
+use super::changes::{self, Jars, RowError, Scope};
 use super::hub::{Audience, Delivery, Ending, Part};
 use super::refreshes::Kind;
 
@@ -98,7 +99,7 @@ impl Dispatcher {
                 stored,
                 "the database is older than what gateways were sent, versions will count anew"
             );
-            renew_epoch(&self.shared.store).await?;
+            renew_epoch_from(&self.shared.store, &self.epoch).await?;
             // Read on the wake-up that this causes.
             return Ok(());
         }
@@ -155,7 +156,7 @@ impl Dispatcher {
             };
             for set in sets {
                 position = set.version;
-                self.deliver_set(namespace, audience, set).await?;
+                self.deliver_set(tx, namespace, audience, set).await?;
             }
         }
         Ok(())
@@ -163,13 +164,16 @@ impl Dispatcher {
 
     async fn deliver_set(
         &mut self,
+        tx: &mut ReadTx,
         namespace: &str,
         audience: Audience,
         set: ChangeSet,
     ) -> anyhow::Result<()> {
         let (version, many) = (set.version, set.rows.len() >= MANY_ROWS);
         let (of, epoch) = (namespace.to_owned(), Arc::clone(&self.epoch));
-        let write = move || Written::new(&of, &epoch, audience, &set);
+        let plugins = if audience.stock { changes::with_jars(&set.rows) } else { Vec::new() };
+        let jars = plugin::jars(tx, &plugins).await?;
+        let write = move || Written::new(&of, &epoch, audience, &set, &jars);
         let written = if many { tokio::task::spawn_blocking(write).await? } else { write() };
         for fault in written.faults {
             tracing::error!(namespace, version, %fault, "a change cannot be sent as it is");
@@ -224,14 +228,20 @@ struct Written {
 }
 
 impl Written {
-    fn new(namespace: &str, epoch: &Arc<str>, audience: Audience, set: &ChangeSet) -> Self {
+    fn new(
+        namespace: &str,
+        epoch: &Arc<str>,
+        audience: Audience,
+        set: &ChangeSet,
+        jars: &Jars,
+    ) -> Self {
         let version = set.version;
         let delivery = |parts: Vec<Part>| {
             Arc::new(Delivery { epoch: Arc::clone(epoch), version, resync: false, parts })
         };
         let mut written = Self { stock: None, ours: None, faults: Vec::new() };
         if audience.stock {
-            let (parts, faults) = changes::stock(namespace, &set.rows);
+            let (parts, faults) = changes::stock(namespace, &set.rows, jars);
             (written.stock, written.faults) = (Some(delivery(parts)), faults);
         }
         if audience.ours {

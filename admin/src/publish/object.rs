@@ -18,6 +18,8 @@ pub(super) struct Change<'a, T> {
     pub(super) deleted: bool,
     /// Ids of the selectors that go in the same change set.
     pub(super) removed_selectors: &'a HashSet<String>,
+    /// The jar of the plugin that it is of, Base64; the log is without it.
+    pub(super) jar: Option<&'a str>,
 }
 
 /// A kind of object that travels in frames.
@@ -59,7 +61,10 @@ impl Object for Plugin {
         &mut self.namespace_id
     }
 
-    fn after_change(&mut self, _change: Change<'_, Self>) {
+    fn after_change(&mut self, change: Change<'_, Self>) {
+        if !change.deleted && self.plugin_jar.is_none() {
+            self.plugin_jar = change.jar.map(str::to_owned);
+        }
         self.in_sequence();
     }
 

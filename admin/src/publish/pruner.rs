@@ -1,8 +1,8 @@
-//! Keeping the change log small.
+//! Keeping the change log and the operation log small.
 
 use std::time::Duration;
 
-use longmen_db::{Retention, Store, prune};
+use longmen_db::{Pruned, Retention, Store, prune};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
@@ -22,8 +22,10 @@ pub(super) async fn run(store: Store, config: HistoryConfig, stop: CancellationT
             _ = ticks.tick() => {}
         }
         match prune(&store, retention).await {
-            Ok(0) => {}
-            Ok(rows) => tracing::debug!(rows, "old changes taken out of the history"),
+            Ok(Pruned { changes: 0, operations: 0 }) => {}
+            Ok(Pruned { changes, operations }) => {
+                tracing::debug!(changes, operations, "old rows taken out of the history");
+            }
             Err(error) => tracing::warn!(%error, "old changes stay for now"),
         }
     }

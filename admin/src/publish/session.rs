@@ -254,7 +254,8 @@ impl Writer {
                     match part {
                         Part::Frames(frames) => self.feed_all(frames).await?,
                         Part::Refresh(kind) => {
-                            let rendered = self.rendered(kind, Some(delivery)).await?;
+                            let (epoch, floor) = (&delivery.epoch, delivery.version);
+                            let rendered = self.rendered(kind, epoch, floor).await?;
                             self.feed_all(&rendered.frames).await?;
                         }
                     }
@@ -291,7 +292,8 @@ impl Writer {
     /// Answers a stock gateway: the changes up to the version of the answer come before it, so that
     /// nothing it removes comes back, and all later ones after it.
     async fn answer_myself(&mut self) -> Result<(), Ending> {
-        let rendered = self.rendered(&Kind::Myself, None).await?;
+        let (epoch, floor) = self.since_when(None);
+        let rendered = self.rendered(&Kind::Myself, &epoch, floor).await?;
         if self.shared.hub.floor(&self.namespace) < rendered.version {
             self.shared.poke.notify_one();
         }
@@ -335,28 +337,39 @@ impl Writer {
                     }
                 }
                 Ok(CatchUp::Refresh) => return self.refresh_ours(None).await,
+                Ok(CatchUp::Anew(epoch)) => return self.refresh_in(&epoch, 0).await,
                 Err(error) => return Err(self.failed(&error)),
             }
         }
     }
 
     async fn refresh_ours(&mut self, cause: Option<&Delivery>) -> Result<(), Ending> {
-        let rendered = self.rendered(&Kind::Ours, cause).await?;
+        let (epoch, floor) = self.since_when(cause);
+        self.refresh_in(&epoch, floor).await
+    }
+
+    async fn refresh_in(&mut self, epoch: &str, floor: u64) -> Result<(), Ending> {
+        let rendered = self.rendered(&Kind::Ours, epoch, floor).await?;
         self.feed_all(&rendered.frames).await?;
         self.stand = Some((Arc::clone(&rendered.epoch), rendered.version));
         Ok(())
     }
 
+    /// The epoch and the least version of a state that answers a delivery, or the gateway itself.
+    fn since_when(&self, cause: Option<&Delivery>) -> (Arc<str>, u64) {
+        match cause {
+            Some(delivery) => (Arc::clone(&delivery.epoch), delivery.version),
+            None => (self.shared.hub.epoch(), self.shared.hub.floor(&self.namespace)),
+        }
+    }
+
     async fn rendered(
         &self,
         kind: &Kind,
-        cause: Option<&Delivery>,
+        epoch: &str,
+        floor: u64,
     ) -> Result<Arc<Rendered>, Ending> {
-        let (epoch, floor) = match cause {
-            Some(delivery) => (Arc::clone(&delivery.epoch), delivery.version),
-            None => (self.shared.hub.epoch(), self.shared.hub.floor(&self.namespace)),
-        };
-        let rendered = self.shared.refreshes.get(&self.namespace, kind, &epoch, floor).await;
+        let rendered = self.shared.refreshes.get(&self.namespace, kind, epoch, floor).await;
         rendered.map_err(|error| self.failed(&error))
     }
 

@@ -77,6 +77,7 @@ impl Call {
             headers: parts.headers,
             body,
         };
+        incoming.refuse_nul()?;
         let input = I::bind(&incoming).await?;
         let context = Context::new(incoming.state, caller, incoming.headers, peer);
         context.require(self.permission).await?;

@@ -6,6 +6,7 @@ mod compare;
 mod document;
 mod golden;
 mod login;
+mod odd_texts;
 mod permissions;
 mod plugins;
 mod replay;

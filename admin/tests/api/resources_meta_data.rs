@@ -9,6 +9,8 @@ on_both_stores!(
     metadata_lives,
     paths_are_unique_in_their_namespace,
     protocol_settings_are_those_of_the_service,
+    edits_of_one_service_form_a_chain,
+    texts_that_rows_are_found_by_have_a_limit,
 );
 
 const SAVE: &str = "/meta-data/createOrUpdate";
@@ -109,4 +111,48 @@ async fn protocol_settings_are_those_of_the_service(scene: &Scene) {
     assert_eq!([rows[0].object_id.as_str(), rows[1].object_id.as_str()], [a.as_str(), b.as_str()]);
     assert_eq!(object(&rows[1].before)["rpcExt"], "{\"timeout\":1000}");
     assert_eq!(scene.get(&format!("/meta-data/{b}")).await["rpcExt"], "{\"timeout\":5}");
+}
+
+/// Edits that each touch all of a service, from two sides at once: none stands in another's way, and
+/// the history of each object is one line.
+async fn edits_of_one_service_form_a_chain(scene: &Scene) {
+    const ROUNDS: u32 = 15;
+    let mut ids = Vec::new();
+    for path in ["/a", "/b", "/c"] {
+        ids.push(create(scene, meta_data(path)).await);
+    }
+    let version = scene.version().await;
+    let edit = async |id: &str, path: &str, side: u32| {
+        for round in 0..ROUNDS {
+            let ext = format!("{{\"timeout\":{}}}", side * 1000 + round);
+            let body = with(meta_data(path), json!({"id": id, "rpcExt": ext}));
+            let answer = scene.call("POST", SAVE, body).await;
+            assert_eq!(answer["message"], "update success", "{path} round {round}");
+        }
+    };
+    tokio::join!(edit(&ids[0], "/a", 1), edit(&ids[1], "/b", 2), edit(&ids[2], "/c", 3));
+    let rows = scene.changes_after(version).await;
+    for id in &ids {
+        let mut last = json!("{\"timeout\":1000}");
+        for row in rows.iter().filter(|row| row.object_id == *id) {
+            assert_eq!(object(&row.before)["rpcExt"], last, "{id}");
+            last = object(&row.after)["rpcExt"].clone();
+        }
+        assert_eq!(scene.get(&format!("/meta-data/{id}")).await["rpcExt"], last, "{id}");
+    }
+}
+
+async fn texts_that_rows_are_found_by_have_a_limit(scene: &Scene) {
+    let long = |first: &str| format!("{first}{}", "x".repeat(9_000));
+    let body = with(meta_data("/a"), json!({"path": long("/"), "serviceName": long("s")}));
+    assert_eq!(
+        scene.refused("POST", SAVE, body).await,
+        format!(
+            "Request error! invalid argument [path: \"/{x}\"… has 9001 bytes, expected at most 1024| \
+             serviceName: \"s{x}\"… has 9001 bytes, expected at most 1024]",
+            x = "x".repeat(31)
+        )
+    );
+    let most = format!("/{}", "ö".repeat(511));
+    create(scene, with(meta_data(&most), json!({"serviceName": "s".repeat(1024)}))).await;
 }

@@ -6,4 +6,5 @@ mod handshake;
 mod objects;
 mod postgres;
 mod refresh;
+mod restore;
 mod sessions;

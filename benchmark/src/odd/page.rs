@@ -79,12 +79,12 @@ fn essence(received: &[u8]) -> String {
     lines.join("⏎")
 }
 
-/// Line ends as signs, other bytes that cannot be shown as escapes.
+/// Line ends as signs, with or without CR; other bytes that cannot be shown as escapes.
 fn printable(bytes: &[u8]) -> String {
     let mut out = String::new();
-    for byte in bytes {
+    for (at, byte) in bytes.iter().enumerate() {
         match byte {
-            b'\r' => {}
+            b'\r' if bytes.get(at + 1) == Some(&b'\n') => {}
             b'\n' => out.push('⏎'),
             0x20..=0x7e => out.push(char::from(*byte)),
             _ => {

@@ -18,11 +18,9 @@ pub enum Framing {
 /// The place right behind the empty line that ends a head, if it is there.
 pub(super) fn head_end(bytes: &[u8]) -> Option<usize> {
     let crlf = find(bytes, b"\r\n\r\n").map(|at| at + 4);
-    let lf = find(bytes, b"\n\n").map(|at| at + 2);
-    match (crlf, lf) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    }
+    // Only in front of it, so that a long body is not searched again and again.
+    let lf = find(&bytes[..crlf.unwrap_or(bytes.len())], b"\n\n").map(|at| at + 2);
+    lf.or(crlf)
 }
 
 /// The lines of a head without their ends: the start line first, no empty ones.

@@ -117,6 +117,12 @@ pub(super) const SECTION: Section = Section {
             "Whether the upstream is sent `X-Request-Id` and `traceparent`.",
         )
         .computed("false under `shenyu`, true under `standard`"),
+        KeySpec::new(
+            "shenyu.requestId.response",
+            Kind::Bool,
+            "false",
+            "Whether answers carry `X-Request-Id`.",
+        ),
     ],
 };
 
@@ -137,6 +143,8 @@ pub struct CompatConfig {
     pub retry_non_idempotent: bool,
     /// Whether the upstream is sent the request id and `traceparent`.
     pub request_id_upstream: bool,
+    /// Whether answers carry the request id.
+    pub request_id_response: bool,
     /// What becomes of forwarding headers.
     pub forwarded_mode: ForwardedMode,
     /// Networks whose forwarding headers are believed; empty: nobody's.
@@ -169,6 +177,7 @@ impl CompatConfig {
             normalize_query: reader.get("shenyu.normalizeQuery"),
             retry_non_idempotent,
             request_id_upstream: reader.optional("shenyu.requestId.upstream").unwrap_or(standard),
+            request_id_response: reader.get("shenyu.requestId.response"),
             forwarded_mode: reader.optional("shenyu.forwarded.mode").unwrap_or(if standard {
                 ForwardedMode::Append
             } else {

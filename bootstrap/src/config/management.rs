@@ -37,13 +37,13 @@ pub(super) const SECTION: Section = Section {
             "shenyu.metrics.enabled",
             Kind::Bool,
             "true",
-            "Whether requests are counted and `/metrics` answers.",
+            "Whether requests are counted and `/actuator/prometheus` (or `/metrics`) answers on the management address.",
         ),
         KeySpec::new(
             "shenyu.metrics.maxSeries",
             COUNT,
             "10000",
-            "The most time series; the rest is counted as `other`.",
+            "The most time series by upstream; the rest is counted as `other`.",
         ),
         KeySpec::new(
             "shenyu.local.enabled",

@@ -1,6 +1,7 @@
 //! Links: one per configured url, each opening sessions for as long as the gateway lives.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use longmen_core::lifecycle::Lifecycle;
@@ -37,6 +38,24 @@ pub(crate) struct LinkOptions {
     pub(crate) reconnect_interval: Duration,
     pub(crate) master_check_interval: Duration,
     pub(crate) max_message_bytes: usize,
+    /// Sessions that are open, counted for the metrics.
+    pub(crate) sessions: Arc<AtomicUsize>,
+}
+
+/// A session that is open.
+struct Open<'a>(&'a AtomicUsize);
+
+impl<'a> Open<'a> {
+    fn count(sessions: &'a AtomicUsize) -> Self {
+        sessions.fetch_add(1, Ordering::Relaxed);
+        Self(sessions)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Starts all links and the master check on the control runtime.
@@ -130,6 +149,7 @@ impl Link {
                 }
             }
         };
+        let _open = Open::count(&self.options.sessions);
         if again {
             debug!(url = self.url, "connected");
         } else {
@@ -143,6 +163,7 @@ impl Link {
 
     async fn with_stock(&self, mut session: Session) -> SessionError {
         info!(url = self.url, "connected to a stock admin");
+        let _open = Open::count(&self.options.sessions);
         self.peer.opened();
         let reason = stock::run(&mut session, &self.applier, &self.peer).await;
         self.peer.closed();

@@ -12,6 +12,10 @@ use longmen_bootstrap::RunningGateway;
 use crate::fake_admin::{FakeAdmin, Manners};
 use crate::support::{LIMIT, gateway, until};
 
+/// Keys below `shenyu:` for each client strategy.
+const STRATEGIES: [&str; 2] =
+    ["  httpclient:\n    strategy: hyper\n", "  httpclient:\n    strategy: reqwest\n"];
+
 /// A gateway fed by a scripted admin.
 struct Field {
     gateway: RunningGateway,

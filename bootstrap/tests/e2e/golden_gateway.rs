@@ -27,7 +27,7 @@ use self::stage::Stage;
 use crate::support::{LIMIT, recording};
 
 /// The client strategies under test.
-const STRATEGIES: &[&str] = &["hyper"];
+const STRATEGIES: &[&str] = &["hyper", "reqwest"];
 
 /// How many objects are in force at each exchange of a record whose configuration changes between
 /// its exchanges.

@@ -1,11 +1,15 @@
 //! The gateway from outside, and the rules of the workspace.
 
 mod bad_clients;
+mod edge;
 mod fake_admin;
+mod fed;
 mod field_cases;
 mod golden_gateway;
 mod guards;
+mod limits;
 mod master_check;
+mod observed;
 mod odd_requests;
 mod standard;
 mod stock_feed;

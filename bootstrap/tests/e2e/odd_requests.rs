@@ -11,7 +11,7 @@ use crate::support::{LIMIT, gateway, stop, until};
 use crate::{fake_admin::FakeAdmin, standard};
 
 /// The client strategies under test.
-const STRATEGIES: &[&str] = &["hyper"];
+const STRATEGIES: &[&str] = &["hyper", "reqwest"];
 
 fn file() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/odd-requests.jsonl")

@@ -11,8 +11,8 @@ use http::{Method, StatusCode, Uri};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use smallvec::SmallVec;
 
-use super::Hit;
-use crate::body::{Body, BodyError};
+use super::{Hit, Observed};
+use crate::body::{Body, BodyError, Meter};
 use crate::error::Reason;
 use crate::layer::Permit;
 use crate::upstream::{Endpoint, InFlight};
@@ -76,6 +76,41 @@ pub struct Completion {
     pub head_elapsed: Option<Duration>,
     /// From the request head to the end.
     pub elapsed: Duration,
+    /// From sending to the response head or the failure, over all attempts; `None` without one, and
+    /// where nobody watches.
+    pub upstream_elapsed: Option<Duration>,
+    /// Body bytes received from the client; 0 where nobody watches.
+    pub request_bytes: u64,
+    /// Whether the connection became a websocket.
+    pub websocket: bool,
+    /// Whether the server could read the head at all; if not, method and target say nothing.
+    pub readable: bool,
+}
+
+impl Completion {
+    pub(crate) fn empty() -> Self {
+        Self { readable: false, ..Self::begin(Method::GET, Uri::default()) }
+    }
+
+    fn begin(method: Method, target: Uri) -> Self {
+        Self {
+            outcome: Outcome::ClientGone,
+            reason: None,
+            method,
+            target,
+            status: None,
+            upstream: None,
+            attempts: 0,
+            not_retried: None,
+            response_bytes: 0,
+            head_elapsed: None,
+            elapsed: Duration::ZERO,
+            upstream_elapsed: None,
+            request_bytes: 0,
+            websocket: false,
+            readable: true,
+        }
+    }
 }
 
 /// One attempt that ended, for the plugins that asked.
@@ -102,6 +137,12 @@ pub struct Exchange {
     pub(super) permit: Option<Permit>,
     /// Guards of plugins without later hooks; released after the completion.
     guards: SmallVec<[Box<dyn Send>; 1]>,
+    /// What the observer is told besides; `None` when nobody watches.
+    observed: Option<Observed>,
+    /// Whether it was counted as under way.
+    begun: bool,
+    /// Counts the request body.
+    meter: Option<Arc<Meter>>,
 }
 
 impl Exchange {
@@ -111,24 +152,15 @@ impl Exchange {
         Self {
             hits: SmallVec::new(),
             attempt_log: Vec::new(),
-            completion: Completion {
-                outcome: Outcome::ClientGone,
-                reason: None,
-                method,
-                target,
-                status: None,
-                upstream: None,
-                attempts: 0,
-                not_retried: None,
-                response_bytes: 0,
-                head_elapsed: None,
-                elapsed: Duration::ZERO,
-            },
+            completion: Completion::begin(method, target),
             started,
             ended: false,
             busy: None,
             permit: None,
             guards: SmallVec::new(),
+            observed: None,
+            begun: false,
+            meter: None,
         }
     }
 
@@ -156,6 +188,33 @@ impl Exchange {
             || !self.guards.is_empty()
             || self.permit.is_some()
             || self.busy.is_some()
+            || self.observed.is_some()
+    }
+
+    /// Whether the gateway's observer watches.
+    #[must_use]
+    pub const fn is_observed(&self) -> bool {
+        self.observed.is_some()
+    }
+
+    /// Tells the observer of the end.
+    pub(super) fn observe(&mut self, observed: Observed) {
+        self.observed = Some(observed);
+    }
+
+    /// Counts the request as under way until its end.
+    pub(super) fn count(&mut self) {
+        if let Some(observer) = self.observed.as_ref().and_then(Observed::observer) {
+            observer.begun();
+            self.begun = true;
+        }
+    }
+
+    /// Counts the request body.
+    pub(super) fn metered(&mut self, meter: &Arc<Meter>) {
+        if self.observed.is_some() {
+            self.meter = Some(Arc::clone(meter));
+        }
     }
 
     /// Records an attempt; the place is held to the end of the request or the next attempt.
@@ -173,6 +232,21 @@ impl Exchange {
     /// Records why a failed attempt is not repeated.
     pub fn not_retried(&mut self, why: NotRetried) {
         self.completion.not_retried = Some(why);
+    }
+
+    /// Records how the attempt that was recorded last went. Costs nothing when nobody watches.
+    pub fn attempt_over(
+        &mut self,
+        endpoint: &Arc<Endpoint>,
+        elapsed: Duration,
+        status: Option<StatusCode>,
+    ) {
+        let Some(observed) = &self.observed else { return };
+        let total = self.completion.upstream_elapsed.unwrap_or_default() + elapsed;
+        self.completion.upstream_elapsed = Some(total);
+        if let Some(observer) = observed.observer() {
+            observer.attempted(endpoint, elapsed, status);
+        }
     }
 
     /// Attempts so far.
@@ -193,7 +267,8 @@ impl Exchange {
     }
 
     /// Records what a websocket has carried, in bytes.
-    pub(super) fn carried(&mut self, _from_client: u64, to_client: u64) {
+    pub(super) fn carried(&mut self, from_client: u64, to_client: u64) {
+        self.completion.request_bytes = from_client;
         self.completion.response_bytes = to_client;
     }
 
@@ -203,13 +278,34 @@ impl Exchange {
     }
 
     fn finish(&mut self, outcome: Outcome) {
-        if std::mem::replace(&mut self.ended, true) || self.hits.is_empty() {
+        if std::mem::replace(&mut self.ended, true)
+            || (self.hits.is_empty() && self.observed.is_none())
+        {
             return;
         }
-        self.completion.outcome = outcome;
-        self.completion.elapsed = self.started.elapsed();
+        let completion = &mut self.completion;
+        completion.outcome = outcome;
+        completion.elapsed = self.started.elapsed();
         if let Some(busy) = &self.busy {
-            self.completion.upstream = Some(Arc::clone(busy.endpoint()));
+            completion.upstream = Some(Arc::clone(busy.endpoint()));
+        }
+        if let Some(meter) = &self.meter {
+            completion.request_bytes = meter.bytes();
+        }
+        completion.websocket = completion.status == Some(StatusCode::SWITCHING_PROTOCOLS);
+        if completion.status.is_none() && std::thread::panicking() {
+            // What the panic guard is about to answer.
+            completion.outcome = Outcome::Finished;
+            completion.status = Some(StatusCode::INTERNAL_SERVER_ERROR);
+            completion.reason = Some(Reason::Panic);
+        }
+        if completion.outcome == Outcome::ClientGone && completion.reason.is_none() {
+            completion.reason = Some(Reason::ClientGone);
+        }
+        if let Some(observed) = self.observed.take()
+            && let Some(observer) = observed.observer()
+        {
+            observer.over(&self.completion, &observed, self.begun);
         }
         for mut hit in std::mem::take(&mut self.hits) {
             if hit.rule.parts.hooks.has(super::Hooks::COMPLETION) {

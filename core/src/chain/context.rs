@@ -3,31 +3,24 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::net::IpAddr;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use http::HeaderValue;
 use http::request::Parts;
 use http::uri::PathAndQuery;
+use http_body::Body as _;
 use tokio::runtime::Handle as RuntimeHandle;
 
 use super::driver::Switched;
-use super::{Exchange, Target};
-use crate::body::Body;
+use super::{Connection, Exchange, Observed, Target, client_address, query};
+use crate::body::{Body, BodyLimit, Meter};
 use crate::condition::check_path;
 use crate::error::{Fault, GatewayError, Reason};
 use crate::layer::Permit;
 use crate::model::MetaData;
-
-/// What is known about the client's connection.
-#[derive(Debug)]
-pub struct Connection {
-    /// The socket's peer.
-    pub peer: SocketAddr,
-    /// The socket's own address.
-    pub local: SocketAddr,
-}
 
 /// A request body together with what the layers around the chain hand to it.
 pub struct Inbound {
@@ -39,6 +32,29 @@ pub struct Inbound {
     pub received: Instant,
     /// A permit to be held until the request is over.
     pub permit: Option<Permit>,
+    /// The request's id, where ids are wanted.
+    pub request_id: Option<HeaderValue>,
+    /// How large the body may be.
+    pub limit: Option<BodyLimit>,
+}
+
+impl Inbound {
+    /// A request that was just received.
+    #[must_use]
+    pub fn new(body: Body, connection: Arc<Connection>, received: Instant) -> Self {
+        Self { body, connection, received, permit: None, request_id: None, limit: None }
+    }
+
+    /// Limits the body, unless it is limited further already.
+    pub fn limit_body(&mut self, limit: BodyLimit) {
+        tighten(&mut self.limit, limit);
+    }
+}
+
+fn tighten(held: &mut Option<BodyLimit>, limit: BodyLimit) {
+    if held.is_none_or(|held| limit.bytes < held.bytes) {
+        *held = Some(limit);
+    }
 }
 
 impl fmt::Debug for Inbound {
@@ -100,6 +116,12 @@ pub struct RequestContext {
     pub response_timeout: Duration,
     /// The part that lives to the end of the request.
     pub exchange: Exchange,
+    /// The request's id, where ids are wanted.
+    pub request_id: Option<HeaderValue>,
+    client: OnceLock<IpAddr>,
+    client_text: OnceLock<Box<str>>,
+    limit: Option<BodyLimit>,
+    meter: Option<Arc<Meter>>,
     /// A websocket that is about to begin.
     pub(super) switched: Option<Box<Switched>>,
     /// Whether the plugin that runs now has its hit as the last of the exchange.
@@ -114,6 +136,16 @@ impl RequestContext {
     pub fn new(head: Parts, inbound: Inbound, unix_ms: i64, runtime: RuntimeHandle) -> Self {
         let mut exchange = Exchange::begin(head.method.clone(), head.uri.clone(), inbound.received);
         exchange.permit = inbound.permit;
+        let id = inbound.request_id.as_ref();
+        let client = OnceLock::new();
+        if let Some(observed) = Observed::new(&inbound.connection, id, head.version, &head.headers)
+        {
+            if let Some(ip) = observed.client {
+                let _ = client.set(ip);
+            }
+            exchange.observe(observed);
+            exchange.count();
+        }
         Self {
             head,
             body: inbound.body,
@@ -127,6 +159,11 @@ impl RequestContext {
             target: None,
             response_timeout: Duration::from_secs(3),
             exchange,
+            request_id: inbound.request_id,
+            client,
+            client_text: OnceLock::new(),
+            limit: inbound.limit,
+            meter: None,
             switched: None,
             keeps_in_hit: false,
             runtime,
@@ -150,6 +187,69 @@ impl RequestContext {
     #[must_use]
     pub const fn unix_ms(&self) -> i64 {
         self.unix_ms
+    }
+
+    /// The client's address: the right-most hop that is not one of our proxies.
+    ///
+    /// Found out when first asked for, and kept.
+    #[must_use]
+    pub fn client_ip(&self) -> IpAddr {
+        *self.client.get_or_init(|| {
+            let trusted = &self.connection.edge.trusted;
+            client_address::resolve(trusted, self.connection.peer.ip(), &self.head.headers)
+        })
+    }
+
+    /// [`RequestContext::client_ip`] as text, without port.
+    #[must_use]
+    pub fn client_text(&self) -> &str {
+        self.client_text.get_or_init(|| self.client_ip().to_string().into())
+    }
+
+    /// Limits the request body, unless it is limited further already. What is announced as longer is
+    /// the caller's to refuse; a longer one of unknown length is cut off and refused.
+    pub fn limit_body(&mut self, limit: BodyLimit) {
+        tighten(&mut self.limit, limit);
+    }
+
+    /// Puts limit and count on the body, and drops what GET and HEAD are not to carry.
+    ///
+    /// A body that needs neither is left as it is.
+    pub(super) fn meter_body(&mut self) {
+        if self.body.is_end_stream() {
+            return;
+        }
+        // The server holds bodies to the length that they announce.
+        let unknown = self.body.size_hint().exact().is_none();
+        let method = &self.head.method;
+        if *method == http::Method::GET || *method == http::Method::HEAD {
+            if self.connection.edge.drop_get_body {
+                self.head.headers.remove(http::header::CONTENT_LENGTH);
+                crate::body::drain(std::mem::take(&mut self.body));
+                return;
+            }
+            if unknown {
+                // Clients take these methods to have no body unless the head says otherwise.
+                let chunked = HeaderValue::from_static("chunked");
+                self.head.headers.insert(http::header::TRANSFER_ENCODING, chunked);
+            }
+        }
+        let limit = self.limit.filter(|_| unknown);
+        if limit.is_none() && !self.exchange.is_observed() {
+            return;
+        }
+        let meter = Arc::new(Meter::default());
+        self.exchange.metered(&meter);
+        self.body = std::mem::take(&mut self.body)
+            .metered(limit.map(|limit| limit.bytes), Arc::clone(&meter));
+        self.meter = Some(meter);
+    }
+
+    /// The refusal of a body that turned out larger than its limit.
+    pub(super) fn over_limit(&self) -> Option<GatewayError> {
+        let limit = self.limit?;
+        let over = self.meter.as_ref().is_some_and(|meter| meter.is_over());
+        over.then(|| (limit.refusal)(limit.bytes))
     }
 
     /// The path that conditions of the plugins see at this moment.
@@ -207,9 +307,11 @@ impl RequestContext {
     /// # Errors
     /// A rewritten path that is refused, or no request target even so.
     pub fn upstream_target(&self) -> Result<PathAndQuery, GatewayError> {
+        let anew = self.connection.edge.normalize_query;
         let path = match (&self.rewrite_uri, &self.real_url) {
             (Some(path), _) if !path.trim().is_empty() => path,
             (_, Some(path)) => path,
+            _ if anew => return target(query::normalized(self.raw_path(), self.raw_query())),
             _ => {
                 return Ok(self
                     .head
@@ -231,21 +333,28 @@ impl RequestContext {
                 format!("the rewritten path is refused: {fault}"),
             )
         })?;
+        if anew {
+            return target(query::normalized(&text, self.raw_query()));
+        }
         if let Some(query) = self.raw_query() {
             // A rewritten path may bring parameters of its own; the client's follow.
             text.push(if path.contains('?') { '&' } else { '?' });
             text.push_str(query);
         }
-        PathAndQuery::from_maybe_shared(Bytes::from(text)).map_err(|error| {
-            GatewayError::new(
-                Fault::Gateway,
-                Reason::PluginFailed,
-                http::StatusCode::BAD_REQUEST,
-                "the rewritten path is not a valid request target",
-            )
-            .detail(error)
-        })
+        target(text)
     }
+}
+
+fn target(text: String) -> Result<PathAndQuery, GatewayError> {
+    PathAndQuery::from_maybe_shared(Bytes::from(text)).map_err(|error| {
+        GatewayError::new(
+            Fault::Gateway,
+            Reason::PluginFailed,
+            http::StatusCode::BAD_REQUEST,
+            "the rewritten path is not a valid request target",
+        )
+        .detail(error)
+    })
 }
 
 /// Appends a path; percent-encodes what may not stand in one.

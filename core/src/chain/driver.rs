@@ -19,8 +19,8 @@ use tracing::{debug, warn};
 pub(super) use tunnel::Switched;
 pub use tunnel::{TunnelLimits, TunnelTotals, Tunnels};
 
-use super::{Hit, Inbound, RequestContext};
-use crate::body::{Body, BodyTimes};
+use super::{Hit, Inbound, RequestContext, forwarding};
+use crate::body::{Body, BodyTimes, drain};
 use crate::error::{ErrorStatus, Fault, GatewayError, Reason};
 use crate::snapshot::SnapshotStore;
 use crate::upstream::UpstreamClient;
@@ -146,6 +146,8 @@ impl Driver {
     /// Turns an error into an answer, and tells the log what the client is not told.
     fn refuse(&self, cx: &mut RequestContext, error: &GatewayError) -> Response<Body> {
         cx.exchange.because(error.reason());
+        // A client that still sends is to get its answer all the same.
+        drain(std::mem::take(&mut cx.body));
         let path = cx.exchange.target().path();
         match error.fault() {
             Fault::Gateway if error.reason() == Reason::PluginFailed => {
@@ -172,7 +174,11 @@ impl Driver {
         };
         let response = match early {
             Some(response) => response,
-            None => self.proxy(cx, end).await?,
+            None => {
+                let result = self.proxy(cx, end).await;
+                // Whatever came of the call: it was made with a body cut off past its limit.
+                cx.over_limit().map_or(result, Err)?
+            }
         };
         response::run(cx, response).await
     }
@@ -186,12 +192,14 @@ impl Driver {
         if cx.target.is_none() {
             return Err(no_target(cx));
         }
+        cx.meter_body();
         let options = &self.0.options;
         let times = BodyTimes { idle: options.calls.client_body_idle, end };
         cx.body = std::mem::take(&mut cx.body).timed(times);
         if let Some(response) = body::request(cx).await? {
             return Ok(response);
         }
+        forwarding::apply(cx);
         let response = around::run(cx, Calls { client: &self.0.client, options }).await?;
         let times = BodyTimes { idle: options.calls.upstream_body_idle, end };
         Ok(response.map(|body| body.timed(times)))

@@ -1,7 +1,6 @@
 //! A request as conditions see it.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
 
 use http::HeaderName;
 use jiff::Timestamp;
@@ -14,17 +13,16 @@ use crate::condition::{ContextField, RequestView, header_text, headers_cookie, q
 pub(super) struct View<'a> {
     cx: &'a RequestContext,
     path: Cow<'a, str>,
-    client: OnceCell<String>,
 }
 
 impl<'a> View<'a> {
     pub(super) fn new(cx: &'a RequestContext) -> Self {
-        Self { cx, path: cx.effective_path(), client: OnceCell::new() }
+        Self { cx, path: cx.effective_path() }
     }
 
     /// The same request as a guard sees it on the canonical form of its path.
     pub(super) fn canonical(cx: &'a RequestContext, path: &'a str) -> Self {
-        Self { cx, path: Cow::Borrowed(path), client: OnceCell::new() }
+        Self { cx, path: Cow::Borrowed(path) }
     }
 }
 
@@ -61,7 +59,7 @@ impl RequestView for View<'_> {
     }
 
     fn client_ip(&self) -> &str {
-        self.client.get_or_init(|| self.cx.connection.peer.ip().to_canonical().to_string())
+        self.cx.client_text()
     }
 
     fn client_host(&self) -> &str {

@@ -7,7 +7,7 @@ use http::{Request, Response};
 use tower::{Layer, Service};
 
 use crate::body::Body;
-use crate::chain::Inbound;
+use crate::chain::{Inbound, answer_early, refuse_early};
 use crate::error::GatewayError;
 
 /// What an admission decided.
@@ -70,8 +70,8 @@ where
     fn call(&mut self, mut request: Request<Inbound>) -> Self::Future {
         match self.admission.admit(&mut request) {
             Admitted::Pass => Either::Left(self.inner.call(request)),
-            Admitted::Answer(response) => Either::Right(ready(Ok(response))),
-            Admitted::Refuse(error) => Either::Right(ready(Err(error))),
+            Admitted::Answer(response) => Either::Right(ready(Ok(answer_early(request, response)))),
+            Admitted::Refuse(error) => Either::Right(ready(Err(refuse_early(request, error)))),
         }
     }
 }

@@ -77,7 +77,7 @@ impl<F: Future<Output = Result<Response<Body>, GatewayError>>> Future for ErrorR
             Ok(response) => response,
             Err(error) => {
                 debug!(reason = %error.reason(), "request refused: {error}");
-                error.to_response(*this.mode)
+                error.into_response(*this.mode)
             }
         }))
     }

@@ -9,10 +9,10 @@ use http::HeaderValue;
 use tracing::{info, warn};
 
 use super::budget::RetryBudget;
-
 use super::health::{Change, EjectionPolicy, Failure, Health, ProbeRule, Standing};
 use super::latency::Latency;
 use super::{Address, BalanceState};
+use crate::telemetry::metrics::SeriesSlot;
 
 /// Bounds that hold for each endpoint of a gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub struct Endpoint {
     pub host: HeaderValue,
     /// Identifies the connections it may share: equal for equal (scheme, host:port).
     pub pool_key: u64,
+    /// Its metrics, from the first attempt on.
+    pub series: SeriesSlot,
     options: EndpointOptions,
     /// Requests under way in the lower half, requests begun so far (wrapping) in the upper.
     counts: AtomicU64,
@@ -106,6 +108,7 @@ impl fmt::Display for EndpointState {
 
 impl Endpoint {
     pub(super) fn new(
+        selector_id: &str,
         address: Address,
         url: Box<str>,
         host: HeaderValue,
@@ -118,6 +121,7 @@ impl Endpoint {
             url,
             host,
             pool_key,
+            series: SeriesSlot::new(selector_id),
             options,
             counts: AtomicU64::new(0),
             health: Health::default(),
@@ -347,7 +351,7 @@ mod tests {
         let address = Address::read(&upstream).unwrap();
         let host = address.host_header().unwrap();
         let options = EndpointOptions { max_in_flight, ..EndpointOptions::default() };
-        Arc::new(Endpoint::new(address, "h:1".into(), host, 1, options, 1))
+        Arc::new(Endpoint::new("s", address, "h:1".into(), host, 1, options, 1))
     }
 
     #[test]

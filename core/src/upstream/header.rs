@@ -10,6 +10,20 @@ static PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection"
 static PROXY_AUTHENTICATE: HeaderName = HeaderName::from_static("proxy-authenticate");
 static PROXY_AUTHORIZATION: HeaderName = HeaderName::from_static("proxy-authorization");
 
+/// What `Connection` cannot take away: framing and routing, and what proxies in front have said about
+/// the client, which the gateway decides by.
+const NOT_TO_NAME: [&str; 9] = [
+    "te",
+    "host",
+    "content-length",
+    "x-forwarded-for",
+    "x-forwarded-proto",
+    "x-forwarded-host",
+    "via",
+    "x-request-id",
+    "traceparent",
+];
+
 /// Removes hop-by-hop headers: `Connection` and what it names, `Keep-Alive`, `TE` (but
 /// `trailers`), `Upgrade`, `Proxy-*`, `Transfer-Encoding`, and a `Content-Length` beside the last,
 /// which says nothing about the body (RFC 9112, section 6.3).
@@ -25,8 +39,7 @@ pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
             .filter_map(|name| name.trim().parse().ok())
             .collect();
         for name in named {
-            // Framing and routing are not the client's to take away.
-            if name != TE && name != http::header::HOST && name != CONTENT_LENGTH {
+            if !NOT_TO_NAME.contains(&name.as_str()) {
                 headers.remove(name);
             }
         }
@@ -50,16 +63,19 @@ pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
-/// Says that the body comes in chunks where its length is not known and the method hides that it
-/// has one: the HTTP/1 client would send GET, HEAD and CONNECT without their body.
-pub fn announce_body<B: http_body::Body>(request: &mut http::Request<B>) {
+/// Whether a request has a body of unknown length that its method hides: the HTTP/1 client would
+/// send GET and HEAD without it.
+pub fn hides_body<B: http_body::Body>(request: &http::Request<B>) -> bool {
     let method = request.method();
-    let hides = *method == http::Method::GET || *method == http::Method::HEAD;
-    if hides
+    (*method == http::Method::GET || *method == http::Method::HEAD)
         && !request.body().is_end_stream()
         && request.body().size_hint().exact().is_none()
-        && !request.headers().contains_key(http::header::CONTENT_LENGTH)
-    {
+        && !request.headers().contains_key(CONTENT_LENGTH)
+}
+
+/// Says of a hidden body that it comes in chunks. Not for HTTP/2, which has no such header.
+pub fn announce_body<B: http_body::Body>(request: &mut http::Request<B>) {
+    if hides_body(request) {
         request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
     }
 }

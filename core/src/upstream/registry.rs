@@ -54,7 +54,7 @@ impl EndpointRegistry {
         let endpoint = match found {
             Some(endpoint) => endpoint,
             None => {
-                let endpoint = Arc::new(self.make(&mut known, key.1.clone(), &upstream.url)?);
+                let endpoint = Arc::new(self.make(&mut known, &key, &upstream.url)?);
                 known.endpoints.insert(key, Arc::downgrade(&endpoint));
                 endpoint
             }
@@ -66,7 +66,7 @@ impl EndpointRegistry {
     fn make(
         &self,
         known: &mut Known,
-        address: Address,
+        (selector_id, address): &(Box<str>, Address),
         url: &str,
     ) -> Result<Endpoint, AddressFault> {
         let host = address.host_header().map_err(|_| AddressFault {
@@ -80,7 +80,8 @@ impl EndpointRegistry {
             *next_pool_key
         });
         let url = url.trim().into();
-        Ok(Endpoint::new(address, url, host, pool_key, self.0.options, now_ms()))
+        let address = address.clone();
+        Ok(Endpoint::new(selector_id, address, url, host, pool_key, self.0.options, now_ms()))
     }
 
     /// Forgets endpoints that nobody holds. Called by the publisher after each change.

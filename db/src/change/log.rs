@@ -1,4 +1,4 @@
-//! Reading the change log, and keeping it small.
+//! Reading the change log.
 
 use longmen_core::sync::{Event, Group};
 
@@ -92,19 +92,18 @@ struct Row {
 }
 
 #[derive(sqlx::FromRow)]
-struct FloorRow {
-    namespace_id: String,
-    floor: i64,
-}
-
-#[derive(sqlx::FromRow)]
 struct ValueRow {
     value: String,
 }
 
+/// Stored JSON that is read at a time, in bytes: what one set holds more than that, or the set in
+/// which the limit falls, comes on top.
+const BYTES: i64 = 4 * 1024 * 1024;
+
 /// The change sets after `version`.
 ///
-/// Out: at most about `limit` rows, but whole sets only, and at least one set if there is one.
+/// Out: at most about `limit` rows and about 4 MiB of them, but whole sets only, and at least one set
+/// if there is one. What is left follows the last of them.
 ///
 /// # Errors
 /// The database's; [`Error::Corrupt`] for a row that this program cannot read.
@@ -122,12 +121,19 @@ pub async fn since(tx: &mut Tx, namespace_id: &str, version: u64, limit: u32) ->
          FROM config_change
          WHERE namespace_id = $1 AND version > $2 AND version <= (
              SELECT MAX(version) FROM (
-                 SELECT version FROM config_change WHERE namespace_id = $1 AND version > $2
-                 ORDER BY version, position LIMIT $3) part)
+                 SELECT version, SUM(bytes) OVER (ORDER BY version, position) - bytes AS before_it
+                 FROM (
+                     SELECT version, position,
+                            COALESCE(OCTET_LENGTH(before_json), 0)
+                                + COALESCE(OCTET_LENGTH(after_json), 0) AS bytes
+                     FROM config_change WHERE namespace_id = $1 AND version > $2
+                     ORDER BY version, position LIMIT $3) part) summed
+             WHERE before_it < $4)
          ORDER BY version, position",
         namespace_id,
         from,
         i64::from(limit.max(1)),
+        BYTES,
     )?;
     let sets = group(rows)?;
     let mut expected = version;
@@ -176,74 +182,39 @@ pub async fn epoch(tx: &mut Tx) -> Result<String> {
     row.map(|row| row.value).ok_or_else(|| Error::Schema("there is no epoch yet".to_owned()))
 }
 
-/// Begins a new epoch, so that every gateway asks for everything: after a restored backup, or when
-/// the stored version is lower than one already published. Out: the new epoch.
+/// Begins a new epoch, so that every gateway asks for everything: after a restored backup. Out: the
+/// new epoch.
 ///
 /// # Errors
-/// The database's.
+/// The database's; [`Error::Schema`] before [`Store::migrate`].
 pub async fn renew_epoch(store: &Store) -> Result<String> {
-    let epoch = store.shared().entropy().token();
+    // Another one may renew it at the same time; either way it is a new one.
+    let present = epoch(&mut *store.read().await?).await?;
+    renew_epoch_from(store, &present).await
+}
+
+/// As [`renew_epoch`], where `from` turns out to be no longer true of this database: a gateway has a
+/// version of it that was never given out here. Does nothing if somebody else has renewed it since.
+/// Out: the epoch that is then in force.
+///
+/// # Errors
+/// The database's; [`Error::Schema`] before [`Store::migrate`].
+pub async fn renew_epoch_from(store: &Store, from: &str) -> Result<String> {
+    let new = store.shared().entropy().token();
     let mut tx = store.write().await?;
-    execute!(
+    let renewed = execute!(
         tx,
-        "INSERT INTO install (name, value) VALUES ('epoch', $1)
-         ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        epoch.as_str(),
+        "UPDATE install SET value = $1 WHERE name = 'epoch' AND value = $2",
+        new.as_str(),
+        from,
     )?;
+    if renewed == 0 {
+        return epoch(&mut tx).await;
+    }
     crate::dialect::notify(&mut tx).await?;
     tx.commit().await.map_err(|source| Error::sql(here!(), source))?;
     store.shared().wake();
-    Ok(epoch)
-}
-
-/// What [`prune`] keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retention {
-    /// Change sets per namespace that gateways can still be caught up with.
-    pub dispatch_sets: u64,
-    /// Age up to which they can, in milliseconds.
-    pub dispatch_ms: i64,
-    /// Age up to which history is kept, in milliseconds; not below `dispatch_ms`.
-    pub history_ms: i64,
-}
-
-/// Takes old change sets out of the dispatch view, and older ones out of the history.
-///
-/// Out: rows deleted. A gateway further behind than the dispatch view gets a full refresh.
-///
-/// # Errors
-/// The database's.
-pub async fn prune(store: &Store, retention: Retention) -> Result<u64> {
-    let now_ms = store.now_ms();
-    let mut tx = store.write().await?;
-    let floors = fetch_all!(
-        tx,
-        FloorRow,
-        "SELECT v.namespace_id, MAX(c.version) AS floor
-         FROM config_version v JOIN config_change c ON c.namespace_id = v.namespace_id
-         WHERE c.version <= v.version - $1 OR c.at_ms < $2
-         GROUP BY v.namespace_id ORDER BY v.namespace_id",
-        super::to_i64(retention.dispatch_sets),
-        now_ms - retention.dispatch_ms,
-    )?;
-    for row in floors {
-        execute!(
-            tx,
-            "UPDATE config_version SET dispatch_floor = $1
-             WHERE namespace_id = $2 AND dispatch_floor < $1",
-            row.floor,
-            row.namespace_id,
-        )?;
-    }
-    let deleted = execute!(
-        tx,
-        "DELETE FROM config_change WHERE at_ms < $1 AND version <= (
-             SELECT dispatch_floor FROM config_version v
-             WHERE v.namespace_id = config_change.namespace_id)",
-        now_ms - retention.history_ms.max(retention.dispatch_ms),
-    )?;
-    tx.commit().await.map_err(|source| Error::sql(here!(), source))?;
-    Ok(deleted)
+    Ok(new)
 }
 
 fn group(rows: Vec<Row>) -> Result<Vec<ChangeSet>> {

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use longmen_core::model::{ProxySelector, Upstream, UpstreamList};
 
+use super::CountRow;
 use super::discovery::{self, DiscoveryRow, NewDiscovery};
 use super::upstream::{self, NewUpstream, UpstreamRow};
 use crate::state::Binding;
-use crate::statement::{execute, execute_in, fetch_all, fetch_all_in, fetch_optional};
+use crate::statement::{execute, execute_in, fetch_all, fetch_all_in, fetch_one, fetch_optional};
 use crate::tx::{Tx, UnitOfWork};
-use crate::{Error, Result};
+use crate::{Error, Result, dialect};
 
 /// A stored discovery handler.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
@@ -201,13 +202,14 @@ pub async fn insert(
     bound: Bound<'_>,
     new: &NewBinding,
 ) -> Result<BindingRow> {
+    hold_bound(uow, bound).await?;
     let discovery = match &new.discovery {
         UseDiscovery::New(discovery) => discovery::insert(uow, discovery).await?,
         UseDiscovery::Existing(id) => {
-            discovery::find(uow, id).await?.ok_or_else(|| Error::Reference {
-                constraint: "discovery_handler.discovery_id".to_owned(),
-                message: format!("discovery {id} does not exist"),
-            })?
+            dialect::hold_rows(uow, "discovery", &[id]).await?;
+            discovery::find(uow, id)
+                .await?
+                .ok_or_else(|| missing("discovery_handler.discovery_id", "discovery", id))?
         }
     };
     let now_ms = uow.now_ms();
@@ -251,6 +253,39 @@ pub async fn insert(
     )?;
     upstream::insert(uow, &handler.id, &new.upstreams).await?;
     Ok(BindingRow { discovery, handler })
+}
+
+/// Holds what is to be bound. Else its deletion could pass by unseen: it would find no binding, and
+/// leave the handler and its upstreams behind without a word in the change log.
+async fn hold_bound(uow: &mut UnitOfWork, bound: Bound<'_>) -> Result<()> {
+    let (table, id) = match bound {
+        Bound::Selector(id) => ("selector", id),
+        Bound::ProxySelector(id) => ("proxy_selector", id),
+    };
+    dialect::hold_rows(uow, table, &[id]).await?;
+    // It may have gone while this waited for it.
+    let found = match bound {
+        Bound::Selector(_) => {
+            fetch_one!(uow, CountRow, "SELECT COUNT(*) AS n FROM selector WHERE id = $1", id)?
+        }
+        Bound::ProxySelector(_) => {
+            fetch_one!(uow, CountRow, "SELECT COUNT(*) AS n FROM proxy_selector WHERE id = $1", id)?
+        }
+    };
+    if found.n > 0 {
+        return Ok(());
+    }
+    Err(match bound {
+        Bound::Selector(_) => missing("discovery_rel.selector_id", "selector", id),
+        Bound::ProxySelector(_) => missing("discovery_rel.proxy_selector_id", "raw port", id),
+    })
+}
+
+fn missing(constraint: &str, what: &str, id: &str) -> Error {
+    Error::Reference {
+        constraint: constraint.to_owned(),
+        message: format!("{what} {id} does not exist"),
+    }
 }
 
 /// Replaces renaming, node and settings of a handler. Out: 0 when there is none.
@@ -327,6 +362,8 @@ async fn delete_rows(uow: &mut UnitOfWork, rows: Vec<Row>) -> Result<Vec<Binding
     );
     execute_in!(uow, "DELETE FROM discovery_handler WHERE id IN ({ids})", handler_ids);
     let discovery_ids: Vec<&str> = handlers.iter().map(|row| row.discovery_id.as_str()).collect();
+    // Another handler may just be added to one of them.
+    dialect::hold_rows(uow, "discovery", &discovery_ids).await?;
     execute_in!(
         uow,
         "DELETE FROM discovery WHERE discovery_level = '0' AND id IN ({ids}) AND NOT EXISTS (

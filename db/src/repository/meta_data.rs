@@ -2,11 +2,11 @@
 
 use longmen_core::model::MetaData;
 
-use super::CountRow;
-use crate::Result;
+use super::{CountRow, TextRow};
 use crate::page::{Like, Page, PageRequest};
 use crate::statement::{execute, execute_in, fetch_all, fetch_all_in, fetch_one, fetch_optional};
 use crate::tx::{Tx, UnitOfWork};
+use crate::{Result, dialect};
 
 /// A stored description.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +87,7 @@ pub async fn page(
         tx,
         CountRow,
         "SELECT COUNT(*) AS n FROM meta_data WHERE namespace_id = $1
-             AND (CAST($2 AS TEXT) IS NULL OR LOWER(path) LIKE LOWER($2) ESCAPE '\\')",
+             AND (CAST($2 AS TEXT) IS NULL OR LOWER(path) LIKE $2 ESCAPE '\\')",
         namespace_id,
         path,
     )?
@@ -97,7 +97,7 @@ pub async fn page(
         Row,
         select!(
             "WHERE namespace_id = $1
-                 AND (CAST($2 AS TEXT) IS NULL OR LOWER(path) LIKE LOWER($2) ESCAPE '\\')
+                 AND (CAST($2 AS TEXT) IS NULL OR LOWER(path) LIKE $2 ESCAPE '\\')
              ORDER BY path, id LIMIT $3 OFFSET $4"
         ),
         namespace_id,
@@ -154,12 +154,7 @@ pub async fn find_many_for_update<S: AsRef<str>>(
     namespace_id: &str,
     ids: &[S],
 ) -> Result<Vec<MetaDataRow>> {
-    execute_in!(
-        uow,
-        "UPDATE meta_data SET updated_ms = updated_ms WHERE namespace_id = $1 AND id IN ({ids})",
-        ids,
-        namespace_id,
-    );
+    dialect::hold_rows(uow, "meta_data", ids).await?;
     let rows = fetch_all_in!(
         uow,
         Row,
@@ -170,23 +165,41 @@ pub async fn find_many_for_update<S: AsRef<str>>(
     Ok(rows.into_iter().map(MetaDataRow::from).collect())
 }
 
-/// Those of a service in a namespace, by id.
+/// A description, those of its service and those of the service that it is to have, by id, all held
+/// until the end of the transaction: whatever an edit of it can touch. Read when they are held, so
+/// they are as they will be until the edit. Without the description if there is none of that id in
+/// that namespace.
 ///
 /// # Errors
 /// The database's.
-pub async fn of_service(
-    tx: &mut Tx,
+pub async fn find_services_for_update(
+    uow: &mut UnitOfWork,
     namespace_id: &str,
-    service_name: &str,
+    id: &str,
+    new_service: &str,
 ) -> Result<Vec<MetaDataRow>> {
-    let rows = fetch_all!(
-        tx,
-        Row,
-        select!("WHERE namespace_id = $1 AND service_name = $2 ORDER BY id"),
-        namespace_id,
-        service_name,
-    )?;
-    Ok(rows.into_iter().map(MetaDataRow::from).collect())
+    let mut held: Vec<String> = Vec::new();
+    loop {
+        let ids = fetch_all!(
+            uow,
+            TextRow,
+            "SELECT id AS text FROM meta_data WHERE namespace_id = $1 AND (
+                 id = $2 OR service_name = $3 OR service_name = (
+                     SELECT service_name FROM meta_data WHERE namespace_id = $1 AND id = $2))
+             ORDER BY id",
+            namespace_id,
+            id,
+            new_service,
+        )?;
+        let ids: Vec<String> = ids.into_iter().map(|row| row.text).collect();
+        let rows = find_many_for_update(uow, namespace_id, &ids).await?;
+        // One may have come in before the others were held. None can once all of them are, but by
+        // being new.
+        if ids.iter().all(|id| held.contains(id)) {
+            return Ok(rows);
+        }
+        held = ids;
+    }
 }
 
 /// Stores a new description under its id.
@@ -261,6 +274,7 @@ pub async fn set_rpc_ext<S: AsRef<str>>(
     ids: &[S],
     rpc_ext: Option<&str>,
 ) -> Result<u64> {
+    dialect::hold_rows(uow, "meta_data", ids).await?;
     let now_ms = uow.now_ms();
     Ok(execute_in!(
         uow,
@@ -280,6 +294,7 @@ pub async fn set_enabled<S: AsRef<str>>(
     ids: &[S],
     enabled: bool,
 ) -> Result<u64> {
+    dialect::hold_rows(uow, "meta_data", ids).await?;
     let now_ms = uow.now_ms();
     Ok(execute_in!(
         uow,

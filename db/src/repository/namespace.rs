@@ -1,10 +1,10 @@
 //! Namespaces and who works in them.
 
 use super::CountRow;
-use crate::Result;
 use crate::page::{Like, Page, PageRequest};
 use crate::statement::{execute, execute_in, fetch_all, fetch_all_in, fetch_one, fetch_optional};
 use crate::tx::{Tx, UnitOfWork};
+use crate::{Result, dialect};
 
 /// A stored namespace.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
@@ -65,7 +65,7 @@ macro_rules! select {
 macro_rules! filter {
     () => {
         " WHERE (CAST($1 AS TEXT) IS NULL OR n.namespace_id = $1)
-            AND (CAST($2 AS TEXT) IS NULL OR LOWER(n.name) LIKE LOWER($2) ESCAPE '\\')
+            AND (CAST($2 AS TEXT) IS NULL OR LOWER(n.name) LIKE $2 ESCAPE '\\')
             AND (CAST($3 AS TEXT) IS NULL OR EXISTS (
                 SELECT 1 FROM namespace_user_rel u
                 WHERE u.user_id = $3 AND u.namespace_id = n.namespace_id))"
@@ -135,6 +135,31 @@ pub async fn find_many_by_row_id<S: AsRef<str>>(
     ids: &[S],
 ) -> Result<Vec<NamespaceRow>> {
     Ok(fetch_all_in!(tx, NamespaceRow, select!("WHERE n.id IN ({ids}) ORDER BY n.id"), ids))
+}
+
+/// As [`find_many_by_row_id`], and holds the namespaces until the end of the transaction.
+///
+/// # Errors
+/// The database's.
+pub async fn find_many_by_row_id_for_update<S: AsRef<str>>(
+    uow: &mut UnitOfWork,
+    ids: &[S],
+) -> Result<Vec<NamespaceRow>> {
+    dialect::hold_rows(uow, "namespace", ids).await?;
+    find_many_by_row_id(uow, ids).await
+}
+
+/// As [`find`], and holds the namespace until the end of the transaction.
+///
+/// # Errors
+/// The database's.
+pub async fn find_for_update(
+    uow: &mut UnitOfWork,
+    namespace_id: &str,
+) -> Result<Option<NamespaceRow>> {
+    let Some(seen) = find(uow, namespace_id).await? else { return Ok(None) };
+    let held = find_many_by_row_id_for_update(uow, &[&seen.id]).await?;
+    Ok(held.into_iter().next())
 }
 
 /// How much a namespace holds.
@@ -214,6 +239,7 @@ pub async fn update(
 /// # Errors
 /// The database's; [`Error::Reference`](crate::Error::Reference) while one of them holds anything.
 pub async fn delete<S: AsRef<str>>(uow: &mut UnitOfWork, ids: &[S]) -> Result<u64> {
+    dialect::hold_rows(uow, "namespace", ids).await?;
     Ok(execute_in!(uow, "DELETE FROM namespace WHERE id IN ({ids})", ids))
 }
 

@@ -5,10 +5,10 @@ use longmen_core::model::Plugin;
 use super::plugin::ActiveRow;
 use super::selector::{self, Removed};
 use super::{CountRow, TextRow};
-use crate::Result;
 use crate::page::{Like, Page, PageRequest};
 use crate::statement::{execute, execute_in, fetch_all, fetch_all_in, fetch_one, fetch_optional};
 use crate::tx::{Tx, UnitOfWork};
+use crate::{Result, dialect};
 
 /// A stored link; name, role and jar are the template's.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
@@ -38,13 +38,15 @@ pub struct NamespacePluginRow {
 }
 
 impl NamespacePluginRow {
-    /// What gateways get.
+    /// What gateways get, without the jar: that can be megabytes, and the change log would hold it
+    /// twice for every switch of the plugin. What is sent to stock gateways has it added, see
+    /// [`plugin::jars`](super::plugin::jars).
     #[must_use]
     pub fn to_model(&self) -> Plugin {
         Plugin {
             config: self.config.clone(),
             role: Some(self.role.clone()),
-            plugin_jar: Some(self.plugin_jar.clone().unwrap_or_default()),
+            plugin_jar: None,
             id: self.plugin_id.clone(),
             name: self.name.clone(),
             enabled: self.enabled,
@@ -82,8 +84,8 @@ macro_rules! select {
 macro_rules! filter {
     () => {
         " WHERE (CAST($1 AS TEXT) IS NULL OR r.namespace_id = $1)
-            AND (CAST($2 AS TEXT) IS NULL OR LOWER(p.name) LIKE LOWER($2) ESCAPE '\\')
-            AND (CAST($3 AS TEXT) IS NULL OR LOWER(p.name) NOT LIKE LOWER($3) ESCAPE '\\')
+            AND (CAST($2 AS TEXT) IS NULL OR LOWER(p.name) LIKE $2 ESCAPE '\\')
+            AND (CAST($3 AS TEXT) IS NULL OR LOWER(p.name) NOT LIKE $3 ESCAPE '\\')
             AND (CAST($4 AS BOOLEAN) IS NULL OR r.enabled = $4)"
     };
 }
@@ -143,7 +145,11 @@ pub async fn of_namespace(tx: &mut Tx, namespace_id: &str) -> Result<Vec<Namespa
 /// The database's.
 pub async fn models_of_namespace(tx: &mut Tx, namespace_id: &str) -> Result<Vec<Plugin>> {
     let rows = of_namespace(tx, namespace_id).await?;
-    Ok(rows.iter().map(NamespacePluginRow::to_model).collect())
+    let with_jar = |row: NamespacePluginRow| {
+        let model = row.to_model();
+        Plugin { plugin_jar: Some(row.plugin_jar.unwrap_or_default()), ..model }
+    };
+    Ok(rows.into_iter().map(with_jar).collect())
 }
 
 /// One link.
@@ -180,11 +186,7 @@ pub async fn find_many_for_update<S: AsRef<str>>(
     uow: &mut UnitOfWork,
     ids: &[S],
 ) -> Result<Vec<NamespacePluginRow>> {
-    execute_in!(
-        uow,
-        "UPDATE namespace_plugin_rel SET updated_ms = updated_ms WHERE id IN ({ids})",
-        ids
-    );
+    dialect::hold_rows(uow, "namespace_plugin_rel", ids).await?;
     Ok(fetch_all_in!(uow, NamespacePluginRow, select!("WHERE r.id IN ({ids}) ORDER BY r.id"), ids))
 }
 
@@ -279,6 +281,7 @@ pub async fn set_enabled<S: AsRef<str>>(
     ids: &[S],
     enabled: bool,
 ) -> Result<u64> {
+    dialect::hold_rows(uow, "namespace_plugin_rel", ids).await?;
     let now_ms = uow.now_ms();
     Ok(execute_in!(
         uow,

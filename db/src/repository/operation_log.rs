@@ -40,8 +40,8 @@ pub struct OperationFilter {
 
 macro_rules! filter {
     () => {
-        " WHERE (CAST($1 AS TEXT) IS NULL OR LOWER(context) LIKE LOWER($1) ESCAPE '\\')
-            AND (CAST($2 AS TEXT) IS NULL OR LOWER(context) NOT LIKE LOWER($2) ESCAPE '\\')
+        " WHERE (CAST($1 AS TEXT) IS NULL OR LOWER(context) LIKE $1 ESCAPE '\\')
+            AND (CAST($2 AS TEXT) IS NULL OR LOWER(context) NOT LIKE $2 ESCAPE '\\')
             AND (CAST($3 AS TEXT) IS NULL OR operation_type = $3)
             AND (CAST($4 AS TEXT) IS NULL OR operator = $4)
             AND (CAST($5 AS BIGINT) IS NULL OR at_ms >= $5)
@@ -117,10 +117,13 @@ pub async fn page(
     Ok(Page { request, rows, total })
 }
 
-/// Deletes the entries before a time. Out: how many there were.
-///
-/// # Errors
-/// The database's.
-pub async fn clean(uow: &mut UnitOfWork, before_ms: i64) -> Result<u64> {
-    execute!(uow, "DELETE FROM operation_record_log WHERE at_ms < $1", before_ms)
+/// Deletes the oldest of the entries before a time, at most `limit`. Out: how many there were.
+pub(crate) async fn clean(tx: &mut Tx, before_ms: i64, limit: i64) -> Result<u64> {
+    execute!(
+        tx,
+        "DELETE FROM operation_record_log WHERE id IN (
+             SELECT id FROM operation_record_log WHERE at_ms < $1 ORDER BY at_ms, id LIMIT $2)",
+        before_ms,
+        limit,
+    )
 }

@@ -2,11 +2,13 @@
 
 mod write;
 
+use std::collections::HashMap;
+
 use super::CountRow;
-use crate::Result;
 use crate::page::{Like, Page, PageRequest};
 use crate::statement::{fetch_all, fetch_all_in, fetch_one, fetch_optional};
-use crate::tx::Tx;
+use crate::tx::{Tx, UnitOfWork};
+use crate::{Result, dialect};
 
 pub use write::{NewPlugin, delete, insert, set_enabled, update};
 
@@ -31,6 +33,12 @@ pub struct PluginRow {
     pub created_ms: i64,
     /// When it was last written, in milliseconds since 1970-01-01 UTC.
     pub updated_ms: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct JarRow {
+    id: String,
+    plugin_jar: String,
 }
 
 /// An enabled plugin with what it holds.
@@ -76,11 +84,11 @@ macro_rules! select {
 /// The condition of [`PluginFilter`]; its values are bound in the order of the members.
 macro_rules! filter {
     () => {
-        " WHERE (CAST($1 AS TEXT) IS NULL OR LOWER(name) LIKE LOWER($1) ESCAPE '\\')
+        " WHERE (CAST($1 AS TEXT) IS NULL OR LOWER(name) LIKE $1 ESCAPE '\\')
             AND (CAST($2 AS BOOLEAN) IS NULL OR enabled = $2)
-            AND (CAST($3 AS TEXT) IS NULL OR LOWER(role) LIKE LOWER($3) ESCAPE '\\')
-            AND (CAST($4 AS TEXT) IS NULL OR LOWER(name) LIKE LOWER($4) ESCAPE '\\'
-                 OR LOWER(role) LIKE LOWER($4) ESCAPE '\\')"
+            AND (CAST($3 AS TEXT) IS NULL OR LOWER(role) LIKE $3 ESCAPE '\\')
+            AND (CAST($4 AS TEXT) IS NULL OR LOWER(name) LIKE $4 ESCAPE '\\'
+                 OR LOWER(role) LIKE $4 ESCAPE '\\')"
     };
 }
 
@@ -163,6 +171,33 @@ pub async fn find_by_name(tx: &mut Tx, name: &str) -> Result<Option<PluginRow>> 
 /// The database's.
 pub async fn find_many<S: AsRef<str>>(tx: &mut Tx, ids: &[S]) -> Result<Vec<PluginRow>> {
     Ok(fetch_all_in!(tx, PluginRow, select!("WHERE id IN ({ids}) ORDER BY id"), ids))
+}
+
+/// As [`find_many`], and holds the templates until the end of the transaction.
+///
+/// # Errors
+/// The database's.
+pub async fn find_many_for_update<S: AsRef<str>>(
+    uow: &mut UnitOfWork,
+    ids: &[S],
+) -> Result<Vec<PluginRow>> {
+    dialect::hold_rows(uow, "plugin", ids).await?;
+    find_many(uow, ids).await
+}
+
+/// The jars (Base64) of those of the templates that have one, by id of the template.
+///
+/// # Errors
+/// The database's.
+pub async fn jars<S: AsRef<str>>(tx: &mut Tx, ids: &[S]) -> Result<HashMap<String, String>> {
+    let rows = fetch_all_in!(
+        tx,
+        JarRow,
+        "SELECT id, plugin_jar FROM plugin
+         WHERE plugin_jar IS NOT NULL AND plugin_jar <> '' AND id IN ({ids})",
+        ids,
+    );
+    Ok(rows.into_iter().map(|row| (row.id, row.plugin_jar)).collect())
 }
 
 /// The enabled templates with what they hold in all namespaces, by sort, then id.

@@ -1,10 +1,10 @@
 //! Plugin handles: the form fields of plugins.
 
 use super::CountRow;
-use crate::Result;
 use crate::page::{Like, Page, PageRequest};
-use crate::statement::{execute, execute_in, fetch_all, fetch_one, fetch_optional};
+use crate::statement::{execute, execute_in, fetch_all, fetch_all_in, fetch_one, fetch_optional};
 use crate::tx::{Tx, UnitOfWork};
+use crate::{Result, dialect};
 
 /// A stored form field.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
@@ -65,7 +65,7 @@ macro_rules! select {
 macro_rules! filter {
     () => {
         " WHERE (CAST($1 AS TEXT) IS NULL OR plugin_id = $1)
-            AND (CAST($2 AS TEXT) IS NULL OR LOWER(field) LIKE LOWER($2) ESCAPE '\\')"
+            AND (CAST($2 AS TEXT) IS NULL OR LOWER(field) LIKE $2 ESCAPE '\\')"
     };
 }
 
@@ -126,6 +126,18 @@ pub async fn find(tx: &mut Tx, id: &str) -> Result<Option<PluginHandleRow>> {
     fetch_optional!(tx, PluginHandleRow, select!("WHERE id = $1"), id)
 }
 
+/// Those of the fields that exist, by id, held until the end of the transaction.
+///
+/// # Errors
+/// The database's.
+pub async fn find_many_for_update<S: AsRef<str>>(
+    uow: &mut UnitOfWork,
+    ids: &[S],
+) -> Result<Vec<PluginHandleRow>> {
+    dialect::hold_rows(uow, "plugin_handle", ids).await?;
+    Ok(fetch_all_in!(uow, PluginHandleRow, select!("WHERE id IN ({ids}) ORDER BY id"), ids))
+}
+
 /// Stores a new field. Out: its id.
 ///
 /// # Errors
@@ -180,5 +192,6 @@ pub async fn update(uow: &mut UnitOfWork, id: &str, new: &NewPluginHandle) -> Re
 /// # Errors
 /// The database's.
 pub async fn delete<S: AsRef<str>>(uow: &mut UnitOfWork, ids: &[S]) -> Result<u64> {
+    dialect::hold_rows(uow, "plugin_handle", ids).await?;
     Ok(execute_in!(uow, "DELETE FROM plugin_handle WHERE id IN ({ids})", ids))
 }

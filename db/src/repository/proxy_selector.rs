@@ -1,11 +1,11 @@
 //! Proxy selectors: raw ports of the plugin tcp.
 
 use super::{CountRow, binding};
-use crate::Result;
 use crate::page::{Like, Page, PageRequest};
 use crate::state::Binding;
 use crate::statement::{execute, execute_in, fetch_all, fetch_one, fetch_optional};
 use crate::tx::{Tx, UnitOfWork};
+use crate::{Result, dialect};
 
 /// A stored proxy selector.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
@@ -74,7 +74,7 @@ pub async fn page(
         tx,
         CountRow,
         "SELECT COUNT(*) AS n FROM proxy_selector WHERE namespace_id = $1
-             AND (CAST($2 AS TEXT) IS NULL OR LOWER(name) LIKE LOWER($2) ESCAPE '\\')",
+             AND (CAST($2 AS TEXT) IS NULL OR LOWER(name) LIKE $2 ESCAPE '\\')",
         namespace_id,
         name,
     )?
@@ -84,7 +84,7 @@ pub async fn page(
         ProxySelectorRow,
         select!(
             "WHERE namespace_id = $1
-                 AND (CAST($2 AS TEXT) IS NULL OR LOWER(name) LIKE LOWER($2) ESCAPE '\\')
+                 AND (CAST($2 AS TEXT) IS NULL OR LOWER(name) LIKE $2 ESCAPE '\\')
              ORDER BY updated_ms DESC, id DESC LIMIT $3 OFFSET $4"
         ),
         namespace_id,
@@ -101,6 +101,16 @@ pub async fn page(
 /// The database's.
 pub async fn find(tx: &mut Tx, id: &str) -> Result<Option<ProxySelectorRow>> {
     fetch_optional!(tx, ProxySelectorRow, select!("WHERE id = $1"), id)
+}
+
+/// As [`find`], and holds the proxy selector until the end of the transaction. Whoever also holds
+/// its handler holds this first.
+///
+/// # Errors
+/// The database's.
+pub async fn find_for_update(uow: &mut UnitOfWork, id: &str) -> Result<Option<ProxySelectorRow>> {
+    dialect::hold_rows(uow, "proxy_selector", &[id]).await?;
+    find(uow, id).await
 }
 
 /// Stores a new proxy selector. Out: its id.
@@ -154,6 +164,7 @@ pub async fn update(uow: &mut UnitOfWork, id: &str, new: &NewProxySelector) -> R
 /// The database's.
 pub async fn delete<S: AsRef<str>>(uow: &mut UnitOfWork, ids: &[S]) -> Result<Vec<Binding>> {
     let ids: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
+    dialect::hold_rows(uow, "proxy_selector", &ids).await?;
     let bindings = binding::delete_of_proxy_selectors(uow, &ids).await?;
     execute_in!(uow, "DELETE FROM proxy_selector WHERE id IN ({ids})", ids);
     Ok(bindings)

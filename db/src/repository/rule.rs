@@ -4,13 +4,13 @@ use longmen_core::model::Rule;
 
 use super::condition::{self, Owner};
 use super::data_permission::{self, DataType};
-use super::{ConditionRow, CountRow, NewCondition, selector};
-use crate::Result;
+use super::{ConditionRow, CountRow, NewCondition, TextRow, selector};
 use crate::page::{Keyword, Page, PageRequest};
 use crate::statement::{
     execute, execute_in, fetch_all, fetch_all_in, fetch_all_where, fetch_one_where, fetch_optional,
 };
 use crate::tx::{Tx, UnitOfWork};
+use crate::{Result, dialect};
 
 /// A stored rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,8 +72,8 @@ macro_rules! select {
 macro_rules! filter {
     () => {
         " WHERE (CAST($1 AS TEXT) IS NULL OR r.namespace_id = $1)
-            AND (CAST($2 AS TEXT) IS NULL OR LOWER(r.rule_name) LIKE LOWER($2) ESCAPE '\\')
-            AND (CAST($3 AS TEXT) IS NULL OR LOWER(r.rule_name) NOT LIKE LOWER($3) ESCAPE '\\')
+            AND (CAST($2 AS TEXT) IS NULL OR LOWER(r.rule_name) LIKE $2 ESCAPE '\\')
+            AND (CAST($3 AS TEXT) IS NULL OR LOWER(r.rule_name) NOT LIKE $3 ESCAPE '\\')
             AND (CAST($4 AS BOOLEAN) IS NULL OR r.enabled = $4)
             AND (CAST($5 AS TEXT) IS NULL OR EXISTS (
                 SELECT 1 FROM data_permission d
@@ -198,6 +198,22 @@ pub async fn of_selectors<S: AsRef<str>>(tx: &mut Tx, selector_ids: &[S]) -> Res
     with_conditions(tx, rows).await
 }
 
+/// As [`of_selectors`], and holds the rules until the end of the transaction.
+pub(super) async fn of_selectors_for_update<S: AsRef<str>>(
+    uow: &mut UnitOfWork,
+    selector_ids: &[S],
+) -> Result<Vec<RuleRow>> {
+    let ids = fetch_all_in!(
+        uow,
+        TextRow,
+        "SELECT id AS text FROM rule WHERE selector_id IN ({ids})",
+        selector_ids,
+    );
+    let ids: Vec<String> = ids.into_iter().map(|row| row.text).collect();
+    lock(uow, &ids).await?;
+    of_selectors(uow, selector_ids).await
+}
+
 /// The stored conditions of a rule, in their order.
 ///
 /// # Errors
@@ -276,6 +292,7 @@ pub async fn set_enabled<S: AsRef<str>>(
     ids: &[S],
     enabled: bool,
 ) -> Result<u64> {
+    lock(uow, ids).await?;
     let now_ms = uow.now_ms();
     Ok(execute_in!(
         uow,
@@ -302,8 +319,7 @@ pub async fn delete<S: AsRef<str>>(uow: &mut UnitOfWork, ids: &[S]) -> Result<Ve
 }
 
 async fn lock<S: AsRef<str>>(uow: &mut UnitOfWork, ids: &[S]) -> Result<()> {
-    execute_in!(uow, "UPDATE rule SET updated_ms = updated_ms WHERE id IN ({ids})", ids);
-    Ok(())
+    dialect::hold_rows(uow, "rule", ids).await
 }
 
 async fn with_conditions(tx: &mut Tx, rows: Vec<Row>) -> Result<Vec<RuleRow>> {

@@ -4,12 +4,12 @@ use longmen_core::model::Selector;
 
 use super::condition::{self, Owner};
 use super::{ConditionRow, CountRow, NewCondition};
-use crate::Result;
 use crate::page::{Keyword, Page, PageRequest};
 use crate::statement::{
     execute, execute_in, fetch_all_in, fetch_all_where, fetch_one_where, fetch_optional,
 };
 use crate::tx::{Tx, UnitOfWork};
+use crate::{Result, dialect};
 
 mod delete;
 
@@ -77,8 +77,8 @@ macro_rules! select {
 macro_rules! filter {
     () => {
         " WHERE (CAST($1 AS TEXT) IS NULL OR s.namespace_id = $1)
-            AND (CAST($2 AS TEXT) IS NULL OR LOWER(s.selector_name) LIKE LOWER($2) ESCAPE '\\')
-            AND (CAST($3 AS TEXT) IS NULL OR LOWER(s.selector_name) NOT LIKE LOWER($3) ESCAPE '\\')
+            AND (CAST($2 AS TEXT) IS NULL OR LOWER(s.selector_name) LIKE $2 ESCAPE '\\')
+            AND (CAST($3 AS TEXT) IS NULL OR LOWER(s.selector_name) NOT LIKE $3 ESCAPE '\\')
             AND (CAST($4 AS BOOLEAN) IS NULL OR s.enabled = $4)
             AND (CAST($5 AS TEXT) IS NULL OR EXISTS (
                 SELECT 1 FROM data_permission d
@@ -305,6 +305,7 @@ pub async fn set_enabled<S: AsRef<str>>(
     ids: &[S],
     enabled: bool,
 ) -> Result<u64> {
+    lock(uow, ids).await?;
     let now_ms = uow.now_ms();
     Ok(execute_in!(
         uow,
@@ -330,11 +331,9 @@ pub async fn set_handle(uow: &mut UnitOfWork, id: &str, handle: Option<&str>) ->
     )
 }
 
-/// Holds the selectors until the end of the transaction. Writing a row to itself is how both
-/// stores can do that in one text.
+/// Holds the selectors until the end of the transaction.
 pub(super) async fn lock<S: AsRef<str>>(uow: &mut UnitOfWork, ids: &[S]) -> Result<()> {
-    execute_in!(uow, "UPDATE selector SET updated_ms = updated_ms WHERE id IN ({ids})", ids);
-    Ok(())
+    dialect::hold_rows(uow, "selector", ids).await
 }
 
 async fn with_conditions(tx: &mut Tx, rows: Vec<Row>) -> Result<Vec<SelectorRow>> {

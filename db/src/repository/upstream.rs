@@ -5,11 +5,12 @@
 
 use longmen_core::model::Upstream;
 
+use super::TextRow;
 use crate::statement::{
     execute, execute_in, fetch_all, fetch_all_in, fetch_optional, here, on_conn, values,
 };
 use crate::tx::{Tx, UnitOfWork};
-use crate::{Error, Result};
+use crate::{Error, Result, dialect};
 
 /// Rows of one `INSERT`.
 const ROWS: usize = 200;
@@ -223,20 +224,17 @@ pub async fn delete<S: AsRef<str>>(uow: &mut UnitOfWork, ids: &[S]) -> Result<u6
 
 /// Holds discovery handlers until the end of the transaction.
 pub(super) async fn lock_handlers<S: AsRef<str>>(uow: &mut UnitOfWork, ids: &[S]) -> Result<()> {
-    execute_in!(
-        uow,
-        "UPDATE discovery_handler SET updated_ms = updated_ms WHERE id IN ({ids})",
-        ids
-    );
-    Ok(())
+    dialect::hold_rows(uow, "discovery_handler", ids).await
 }
 
 async fn lock_handlers_of<S: AsRef<str>>(uow: &mut UnitOfWork, ids: &[S]) -> Result<()> {
-    execute_in!(
+    // An upstream never changes its handler.
+    let handlers = fetch_all_in!(
         uow,
-        "UPDATE discovery_handler SET updated_ms = updated_ms WHERE id IN (
-             SELECT discovery_handler_id FROM discovery_upstream WHERE id IN ({ids}))",
-        ids
+        TextRow,
+        "SELECT discovery_handler_id AS text FROM discovery_upstream WHERE id IN ({ids})",
+        ids,
     );
-    Ok(())
+    let handlers: Vec<String> = handlers.into_iter().map(|row| row.text).collect();
+    lock_handlers(uow, &handlers).await
 }

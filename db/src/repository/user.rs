@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::Result;
 use crate::statement::{execute, fetch_optional};
 use crate::tx::{Tx, UnitOfWork};
+use crate::{Result, dialect};
 
 /// A stored user.
 #[derive(Clone, PartialEq, Eq, sqlx::FromRow)]
@@ -77,6 +77,15 @@ macro_rules! select {
 /// The database's.
 pub async fn find(tx: &mut Tx, id: &str) -> Result<Option<UserRow>> {
     fetch_optional!(tx, UserRow, select!("WHERE id = $1"), id)
+}
+
+/// As [`find`], and holds the user until the end of the transaction.
+///
+/// # Errors
+/// The database's.
+pub async fn find_for_update(uow: &mut UnitOfWork, id: &str) -> Result<Option<UserRow>> {
+    dialect::hold_rows(uow, "dashboard_user", &[id]).await?;
+    find(uow, id).await
 }
 
 /// The user of a name, exactly as spelled.

@@ -42,8 +42,38 @@ fn new_binding(discovery: UseDiscovery, urls: &[&str]) -> NewBinding {
 
 /// Binds a selector to a discovery of its own; out: the id of the handler.
 pub(crate) async fn bind(uow: &mut UnitOfWork, selector_id: &str, urls: &[&str]) -> String {
+    try_bind(uow, selector_id, urls).await.unwrap()
+}
+
+/// As [`bind`], which may be refused.
+pub(crate) async fn try_bind(
+    uow: &mut UnitOfWork,
+    selector_id: &str,
+    urls: &[&str],
+) -> longmen_db::Result<String> {
     let new = new_binding(UseDiscovery::New(local("0")), urls);
-    binding::insert(uow, Bound::Selector(selector_id), &new).await.unwrap().handler.id
+    Ok(binding::insert(uow, Bound::Selector(selector_id), &new).await?.handler.id)
+}
+
+/// As [`try_bind`], for a raw port.
+pub(crate) async fn bind_port(
+    uow: &mut UnitOfWork,
+    port_id: &str,
+    urls: &[&str],
+) -> longmen_db::Result<String> {
+    let new = new_binding(UseDiscovery::New(local("0")), urls);
+    Ok(binding::insert(uow, Bound::ProxySelector(port_id), &new).await?.handler.id)
+}
+
+pub(crate) fn new_port() -> NewProxySelector {
+    NewProxySelector {
+        name: "mysql".to_owned(),
+        plugin_name: "tcp".to_owned(),
+        proxy_type: Some("tcp".to_owned()),
+        forward_port: Some(9499),
+        props: Some(r#"{"loadBalance":"random"}"#.to_owned()),
+        namespace_id: NS.to_owned(),
+    }
 }
 
 async fn a_binding_gives_a_selector_its_upstreams(test: TestStore) {
@@ -182,14 +212,7 @@ async fn a_discovery_of_a_plugin_outlives_its_selectors(test: TestStore) {
 }
 
 async fn raw_ports_come_and_go_with_their_upstreams(test: TestStore) {
-    let new = NewProxySelector {
-        name: "mysql".to_owned(),
-        plugin_name: "tcp".to_owned(),
-        proxy_type: Some("tcp".to_owned()),
-        forward_port: Some(9499),
-        props: Some(r#"{"loadBalance":"random"}"#.to_owned()),
-        namespace_id: NS.to_owned(),
-    };
+    let new = new_port();
     let mut uow = test.begin().await;
     let id = proxy_selector::insert(&mut uow, &new).await.unwrap();
     let binding = new_binding(UseDiscovery::New(local("0")), &["127.0.0.1:1"]);

@@ -1,13 +1,17 @@
 //! The change log.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use longmen_core::sync::{Event, Group};
 use longmen_db::repository::namespace;
 use longmen_db::{
-    Change, GLOBAL, Operation, Retention, Since, Source, current_version, epoch, heads, prune,
-    renew_epoch, since,
+    Change, GLOBAL, Location, Operation, Retention, Since, Source, current_version, epoch, heads,
+    prune, renew_epoch, renew_epoch_from, since,
 };
+use tokio::time::timeout;
 
-use crate::support::{NS, TestStore, add_selector, any_change, on_both_stores};
+use crate::support::{LIMIT, NS, TestStore, add_selector, any_change, on_both_stores};
 
 on_both_stores!(
     a_commit_takes_the_next_version_and_keeps_what_was_recorded,
@@ -16,7 +20,9 @@ on_both_stores!(
     a_failed_statement_leaves_nothing,
     one_unit_over_several_namespaces_takes_one_version_of_each,
     whole_sets_are_read_in_order,
+    large_sets_are_read_a_few_at_a_time,
     what_was_pruned_or_never_was_is_a_gap,
+    long_logs_are_pruned_in_batches,
     a_new_epoch_replaces_the_old_one,
 );
 
@@ -143,6 +149,25 @@ async fn whole_sets_are_read_in_order(test: TestStore) {
     assert_eq!(since(&mut tx, "unknown", 0, 100).await.unwrap(), Since::Sets(Vec::new()));
 }
 
+async fn large_sets_are_read_a_few_at_a_time(test: TestStore) {
+    const MIB: usize = 1024 * 1024;
+    for (before, after) in [(0, 1), (1, 1), (1, 0), (0, 9), (0, 1)] {
+        let mut uow = test.begin().await;
+        // Two bytes each: what counts is what is stored and read.
+        let text = |mib: usize| "ö".repeat(mib * MIB / 2);
+        uow.record(any_change(NS, "x").before(&text(before)).after(&text(after)));
+        uow.commit().await.unwrap();
+    }
+    let mut tx = test.store.read().await.unwrap();
+    for (version, expected) in [(0, vec![1, 2, 3]), (2, vec![3, 4]), (3, vec![4]), (4, vec![5])] {
+        let Since::Sets(sets) = since(&mut tx, NS, version, 100).await.unwrap() else {
+            panic!("gap")
+        };
+        let versions: Vec<u64> = sets.iter().map(|set| set.version).collect();
+        assert_eq!(versions, expected, "after {version}");
+    }
+}
+
 async fn what_was_pruned_or_never_was_is_a_gap(test: TestStore) {
     for n in 1..=10 {
         assert_eq!(commit_one(&test, NS, &n.to_string()).await, n);
@@ -157,7 +182,7 @@ async fn what_was_pruned_or_never_was_is_a_gap(test: TestStore) {
 
     // By count: the last four stay.
     let keep = Retention { dispatch_sets: 4, dispatch_ms: 1_000_000, history_ms: 2_000_000 };
-    assert_eq!(prune(&test.store, keep).await.unwrap(), 0, "history is longer");
+    assert_eq!(prune(&test.store, keep).await.unwrap().changes, 0, "history is longer");
     assert!(gap(5).await);
     assert_eq!(test.sets(NS, 6).await.len(), 4);
 
@@ -166,20 +191,62 @@ async fn what_was_pruned_or_never_was_is_a_gap(test: TestStore) {
     let deleted = prune(&test.store, keep).await.unwrap();
     assert!(gap(7).await);
     assert_eq!(test.sets(NS, 8).await.len(), 2);
-    assert_eq!(deleted, 6, "versions 1 to 6 are older than 4.5 s");
+    assert_eq!(deleted.changes, 6, "versions 1 to 6 are older than 4.5 s");
 
     // A floor never falls again.
     let keep = Retention { dispatch_sets: 100, dispatch_ms: 1_000_000, history_ms: 1_000_000 };
-    assert_eq!(prune(&test.store, keep).await.unwrap(), 0);
+    assert_eq!(prune(&test.store, keep).await.unwrap().changes, 0);
     assert!(gap(7).await);
     assert_eq!(commit_one(&test, NS, "11").await, 11);
 
     // All of it: the version stays, and a gateway that has it needs nothing.
     test.clock.forward(10_000);
     let keep = Retention { dispatch_sets: 0, dispatch_ms: 0, history_ms: 0 };
-    assert!(prune(&test.store, keep).await.unwrap() > 0);
+    assert!(prune(&test.store, keep).await.unwrap().changes > 0);
     assert!(gap(10).await);
     assert_eq!(test.sets(NS, 11).await, []);
+}
+
+/// More rows than one batch holds, and one set that is cut by a batch.
+async fn long_logs_are_pruned_in_batches(test: TestStore) {
+    const SETS: u64 = 3;
+    for _ in 0..SETS {
+        let mut uow = test.begin().await;
+        for row in 0..1_500 {
+            uow.record(any_change(NS, &row.to_string()));
+        }
+        uow.commit().await.unwrap();
+    }
+    test.clock.forward(10_000);
+    assert_eq!(commit_one(&test, NS, "kept").await, SETS + 1);
+    let keep = Retention { dispatch_sets: 100, dispatch_ms: 1000, history_ms: 1000 };
+    assert_eq!(prune(&test.store, keep).await.unwrap().changes, 4_500);
+    assert_eq!(prune(&test.store, keep).await.unwrap().changes, 0);
+    assert_eq!(test.sets(NS, SETS).await.len(), 1);
+}
+
+/// However long rows take to delete, configuration can be written meanwhile.
+#[tokio::test]
+async fn writers_do_not_wait_for_the_pruning() {
+    use sqlx::{ConnectOptions, Connection};
+
+    let test = Arc::new(TestStore::postgres().await);
+    commit_one(&test, NS, "old").await;
+    test.clock.forward(10_000);
+    let Location::Postgres(options) = &test.location else { unreachable!() };
+    let mut conn = options.connect().await.unwrap();
+    let mut holder = conn.begin().await.unwrap();
+    sqlx::query("SELECT 1 FROM config_change FOR UPDATE").execute(&mut *holder).await.unwrap();
+    let pruning = tokio::spawn({
+        let test = Arc::clone(&test);
+        let keep = Retention { dispatch_sets: 0, dispatch_ms: 1000, history_ms: 1000 };
+        async move { prune(&test.store, keep).await.unwrap() }
+    });
+    test.somebody_waits().await;
+    let written = timeout(Duration::from_secs(20), commit_one(&test, NS, "new")).await;
+    assert_eq!(written.expect("nothing to wait for"), 2);
+    holder.rollback().await.unwrap();
+    assert_eq!(timeout(LIMIT, pruning).await.unwrap().unwrap().changes, 1);
 }
 
 async fn a_new_epoch_replaces_the_old_one(test: TestStore) {
@@ -190,4 +257,12 @@ async fn a_new_epoch_replaces_the_old_one(test: TestStore) {
     assert_ne!(old, new);
     let mut tx = test.store.read().await.unwrap();
     assert_eq!(epoch(&mut tx).await.unwrap(), new);
+    drop(tx);
+    // Of two who find the same epoch wanting, one begins the next.
+    let (one, other) =
+        tokio::join!(renew_epoch_from(&test.store, &new), renew_epoch_from(&test.store, &new));
+    let (one, other) = (one.unwrap(), other.unwrap());
+    assert_ne!(one, new);
+    assert_eq!(one, other);
+    assert_eq!(renew_epoch_from(&test.store, &old).await.unwrap(), one);
 }

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use longmen_core::model::Selector;
 use longmen_core::sync::Group;
-use longmen_db::repository::{rule, selector, upstream};
+use longmen_db::repository::{proxy_selector, rule, selector, upstream};
 use longmen_db::{Change, Error, Operation, Store, StoreOptions, current_version};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::bindings::bind;
+use crate::bindings::{bind, bind_port, new_port};
 use crate::support::{
-    LIMIT, NS, TestStore, actor, add_rule, add_selector, any_change, conditions, new_upstream,
-    on_both_stores,
+    LIMIT, NS, TestStore, actor, add_rule, add_selector, any_change, conditions, new_selector,
+    new_upstream, on_both_stores,
 };
 
 on_both_stores!(
@@ -21,6 +21,9 @@ on_both_stores!(
     edits_of_one_selector_form_a_chain,
     edits_of_one_upstream_list_form_a_chain,
     a_rule_never_survives_its_selector,
+    a_binding_never_survives_its_selector,
+    a_binding_never_survives_its_raw_port,
+    a_selector_that_goes_is_not_bound,
 );
 
 /// Two transactions that overlap and commit in the opposite order of their starts. SQLite has one
@@ -64,6 +67,40 @@ async fn sqlite_writers_wait_for_each_other_in_order() {
     early.record(any_change(NS, "early"));
     assert_eq!(early.commit().await.unwrap()[0].version, 1);
     assert_eq!(timeout(LIMIT, late).await.unwrap().unwrap(), 2);
+}
+
+/// Two writers of the same rows must not each hold what the other wants: rows are taken in the order
+/// of their ids, whatever the order in which they stand.
+#[tokio::test]
+async fn rows_are_held_in_the_order_of_their_ids() {
+    let test = Arc::new(TestStore::postgres().await);
+    let mut uow = test.begin().await;
+    for id in ["c", "b", "a"] {
+        selector::insert(&mut uow, &new_selector(id, id, 1), &[]).await.unwrap();
+    }
+    uow.commit().await.unwrap();
+    let mut holder = test.begin().await;
+    selector::find_for_update(&mut holder, "b").await.unwrap().unwrap();
+    let waiting = tokio::spawn({
+        let test = Arc::clone(&test);
+        async move {
+            let mut waiter = test.begin().await;
+            selector::set_enabled(&mut waiter, &["c", "b", "a"], false).await.unwrap()
+        }
+    });
+    test.somebody_waits().await;
+    let options = StoreOptions {
+        acquire_timeout: Duration::from_millis(500),
+        ..crate::support::options(&test.clock)
+    };
+    let hasty = Store::open(&test.location, options).await.unwrap();
+    for (id, free) in [("c", true), ("a", false)] {
+        let mut third = hasty.begin(actor()).await.unwrap();
+        let held = selector::find_for_update(&mut third, id).await;
+        assert_eq!(held.is_ok(), free, "{id}");
+    }
+    drop(holder);
+    assert_eq!(timeout(LIMIT, waiting).await.unwrap().unwrap(), 3);
 }
 
 /// A writer that waits for what another holds gives up in time, and may try again.
@@ -218,4 +255,77 @@ async fn a_rule_never_survives_its_selector(test: TestStore) {
     }
     let mut tx = test.store.read().await.unwrap();
     assert!(current_version(&mut tx, NS).await.unwrap() >= 10);
+}
+
+/// The twin of the above for bindings: the selector is deleted while it is being bound.
+async fn a_binding_never_survives_its_selector(test: TestStore) {
+    let test = Arc::new(test);
+    let mut uow = test.begin().await;
+    let id = add_selector(&mut uow, "orders").await;
+    uow.commit().await.unwrap();
+    let mut binding = test.begin().await;
+    let handler = bind(&mut binding, &id, &["127.0.0.1:1"]).await;
+    let deleting = tokio::spawn({
+        let test = Arc::clone(&test);
+        async move {
+            let mut uow = test.begin().await;
+            let removed = selector::delete(&mut uow, &[&id]).await.unwrap();
+            removed.record(&mut uow);
+            uow.commit().await.unwrap();
+            removed
+        }
+    });
+    test.somebody_waits().await;
+    binding.commit().await.unwrap();
+    let removed = timeout(LIMIT, deleting).await.unwrap().unwrap();
+    assert_eq!(removed.bindings.len(), 1, "told to gateways");
+    assert_eq!(test.mentions(&handler).await, [], "no handler and no upstream is left");
+}
+
+async fn a_binding_never_survives_its_raw_port(test: TestStore) {
+    let test = Arc::new(test);
+    let mut uow = test.begin().await;
+    let id = proxy_selector::insert(&mut uow, &new_port()).await.unwrap();
+    uow.commit().await.unwrap();
+    let mut binding = test.begin().await;
+    let handler = bind_port(&mut binding, &id, &["127.0.0.1:1"]).await.unwrap();
+    let deleting = tokio::spawn({
+        let (test, id) = (Arc::clone(&test), id.clone());
+        async move {
+            let mut uow = test.begin().await;
+            let removed = proxy_selector::delete(&mut uow, &[&id]).await.unwrap();
+            uow.commit().await.unwrap();
+            removed
+        }
+    });
+    test.somebody_waits().await;
+    binding.commit().await.unwrap();
+    assert_eq!(timeout(LIMIT, deleting).await.unwrap().unwrap().len(), 1, "told to gateways");
+    assert_eq!(test.mentions(&handler).await, []);
+
+    // The other way round: there is nothing left to bind.
+    let mut uow = test.begin().await;
+    let refused = bind_port(&mut uow, &id, &[]).await.unwrap_err();
+    assert!(refused.to_string().contains(&format!("raw port {id} does not exist")), "{refused}");
+}
+
+async fn a_selector_that_goes_is_not_bound(test: TestStore) {
+    let test = Arc::new(test);
+    let mut uow = test.begin().await;
+    let id = add_selector(&mut uow, "orders").await;
+    uow.commit().await.unwrap();
+    let mut deleting = test.begin().await;
+    selector::delete(&mut deleting, &[&id]).await.unwrap();
+    let binding = tokio::spawn({
+        let (test, id) = (Arc::clone(&test), id.clone());
+        async move {
+            let mut uow = test.begin().await;
+            crate::bindings::try_bind(&mut uow, &id, &[]).await
+        }
+    });
+    test.somebody_waits().await;
+    deleting.commit().await.unwrap();
+    let refused = timeout(LIMIT, binding).await.unwrap().unwrap().unwrap_err();
+    assert!(matches!(refused, Error::Reference { .. }), "{refused}");
+    assert!(refused.to_string().contains(&format!("selector {id} does not exist")), "{refused}");
 }

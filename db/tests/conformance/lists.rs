@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use longmen_db::repository::rule::{self, RuleFilter};
 use longmen_db::repository::selector::{self, SelectorFilter};
-use longmen_db::{Keyword, PageRequest};
+use longmen_db::{Error, Keyword, MAX_FILTER_IDS, PageRequest};
 
 use crate::support::{NS, TestStore, add_selector, new_rule, new_selector, on_both_stores};
 
@@ -26,7 +26,9 @@ async fn found(test: &TestStore, keyword: &str) -> Vec<String> {
 /// C-33: `%`, `_`, `'`, `\` and emoji are what they are.
 async fn search_text_is_literal(test: TestStore) {
     let mut uow = test.begin().await;
-    for name in ["100%", "1000", "a_b", "aXb", "o'clock", r"back\slash", "🚀 rocket", "Orders"] {
+    let names =
+        ["100%", "1000", "a_b", "aXb", "o'clock", r"back\slash", "🚀 rocket", "Orders", "ÉTÉ Ünï"];
+    for name in names {
         add_selector(&mut uow, name).await;
     }
     uow.commit().await.unwrap();
@@ -41,7 +43,12 @@ async fn search_text_is_literal(test: TestStore) {
         ("orders", vec!["Orders"]),
         ("'; DROP TABLE rule; --", vec![]),
         ("100!%", vec!["1000"]),
-        ("", vec!["100%", "1000", "a_b", "aXb", "o'clock", r"back\slash", "🚀 rocket", "Orders"]),
+        // Only the case of ASCII letters does not count.
+        ("É", vec!["ÉTÉ Ünï"]),
+        ("Étÿ", vec![]),
+        ("ÉtÉ ÜN", vec!["ÉTÉ Ünï"]),
+        ("été", vec![]),
+        ("", names.to_vec()),
     ] {
         assert_eq!(found(&test, keyword).await, expected, "{keyword}");
     }
@@ -58,8 +65,16 @@ async fn lists_of_ids_of_any_length_work(test: TestStore) {
     let mut tx = test.store.read().await.unwrap();
     assert_eq!(selector::find_many(&mut tx, &ids).await.unwrap().len(), 1003);
     assert_eq!(selector::find_many::<&str>(&mut tx, &[]).await.unwrap(), []);
+    let request = PageRequest::new(1, 12);
     let filter = RuleFilter { selector_ids: ids.clone(), ..RuleFilter::default() };
-    assert_eq!(rule::page(&mut tx, &filter, PageRequest::new(1, 12)).await.unwrap().total, 0);
+    assert_eq!(rule::page(&mut tx, &filter, request).await.unwrap().total, 0);
+    // As many as may be: no store has a limit below it. One more is refused by name.
+    let most: Vec<String> = (0..MAX_FILTER_IDS).map(|n| n.to_string()).collect();
+    let mut filter = RuleFilter { selector_ids: most, ..RuleFilter::default() };
+    assert_eq!(rule::page(&mut tx, &filter, request).await.unwrap().total, 0);
+    filter.selector_ids.push("more".to_owned());
+    let refused = rule::page(&mut tx, &filter, request).await.unwrap_err();
+    assert!(matches!(refused, Error::TooManyIds { .. }), "{refused}");
     drop(tx);
 
     let mut uow = test.begin().await;

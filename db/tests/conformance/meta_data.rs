@@ -48,7 +48,6 @@ async fn descriptions_are_stored_found_and_listed(test: TestStore) {
     let page = meta_data::page(&mut tx, NS, shop.as_ref(), PageRequest::new(1, 1)).await.unwrap();
     assert_eq!((page.total, page.rows[0].meta_data.path.as_str()), (2, "/shop/a"));
     assert_eq!(meta_data::all(&mut tx).await.unwrap().len(), 3);
-    assert_eq!(meta_data::of_service(&mut tx, NS, "S").await.unwrap().len(), 2);
     assert_eq!(meta_data::models_of_namespace(&mut tx, NS).await.unwrap()[1].id, "2");
     drop(tx);
 

@@ -101,6 +101,31 @@ impl TestStore {
         self.store.begin(actor()).await.unwrap()
     }
 
+    /// Returns once a transaction on this PostgreSQL database waits for what another one holds. On
+    /// SQLite, where every writer waits for the one before, at once.
+    pub(crate) async fn somebody_waits(&self) {
+        use sqlx::ConnectOptions;
+
+        let Location::Postgres(options) = &self.location else { return };
+        let mut conn = options.connect().await.unwrap();
+        let seen = async {
+            loop {
+                let waiting: i64 = sqlx::query_scalar(
+                    "SELECT COUNT(*) FROM pg_stat_activity
+                     WHERE datname = current_database() AND wait_event_type = 'Lock'",
+                )
+                .fetch_one(&mut conn)
+                .await
+                .unwrap();
+                if waiting > 0 {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(LIMIT, seen).await.expect("nobody waits");
+    }
+
     /// The change sets of a namespace after a version.
     pub(crate) async fn sets(&self, namespace_id: &str, version: u64) -> Vec<ChangeSet> {
         let mut tx = self.store.read().await.unwrap();

@@ -3,7 +3,7 @@
 use longmen_db::repository::operation_log::{self, OperationFilter};
 use longmen_db::repository::user::{self, NewUser};
 use longmen_db::repository::{permission, role};
-use longmen_db::{Keyword, PageRequest};
+use longmen_db::{Keyword, PageRequest, Pruned, Retention, prune};
 
 use crate::support::{TestStore, on_both_stores};
 
@@ -122,6 +122,10 @@ async fn operations_are_logged_and_listed(test: TestStore) {
         assert_eq!(page.total, expected, "{filter:?}");
     }
     drop(tx);
-    let mut uow = test.begin().await;
-    assert_eq!(operation_log::clean(&mut uow, start + 50).await.unwrap(), 5);
+    let keep = Retention { dispatch_sets: 0, dispatch_ms: 100, history_ms: 100 };
+    let pruned = prune(&test.store, keep).await.unwrap();
+    assert_eq!(pruned, Pruned { changes: 0, operations: 5 }, "those before start + 50");
+    let mut tx = test.store.read().await.unwrap();
+    let page = operation_log::page(&mut tx, &OperationFilter::default(), request).await.unwrap();
+    assert_eq!(page.total, 10);
 }

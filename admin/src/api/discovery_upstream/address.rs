@@ -2,6 +2,9 @@
 
 use serde_json::Value;
 
+use crate::api::common::MAX_KEY_BYTES;
+use crate::extract::too_long;
+
 /// Checks the members of an upstream that are read by gateways.
 ///
 /// An address is `host`, `host:port` or `[v6]:port`, with a scheme or a path if need be: gateways
@@ -16,6 +19,9 @@ pub(crate) fn check_upstream(
     weight: i32,
     props: Option<&str>,
 ) -> Result<(), String> {
+    if url.len() > MAX_KEY_BYTES {
+        return Err(format!("url: {}", too_long(url, MAX_KEY_BYTES)));
+    }
     if !is_address(url) {
         return Err(format!(
             "url: {url:?} is no address, expected host:port with a port from 1 to 65535"

@@ -5,7 +5,7 @@ use longmen_db::repository;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::api::common::{filled, namespace_exists};
+use crate::api::common::{MAX_KEY_BYTES, filled, namespace_exists};
 use crate::error::ApiResult;
 use crate::extract::{RequestBody, Violations, lenient};
 use crate::state::AppState;
@@ -59,8 +59,10 @@ impl MetaDataRequest {
     pub(crate) fn rules(&self, rules: &mut Violations) {
         rules.not_blank("appName", self.app_name.as_deref());
         rules.not_blank("path", self.path.as_deref());
+        rules.max_bytes("path", self.path.as_deref(), MAX_KEY_BYTES);
         rules.not_blank("rpcType", self.rpc_type.as_deref());
         rules.not_blank("serviceName", self.service_name.as_deref());
+        rules.max_bytes("serviceName", self.service_name.as_deref(), MAX_KEY_BYTES);
         rules.not_blank("methodName", self.method_name.as_deref());
         rules.not_null("enabled", self.enabled.as_ref());
         rules.not_blank("namespaceId", self.namespace_id.as_deref());

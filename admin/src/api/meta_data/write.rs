@@ -111,13 +111,15 @@ pub(super) async fn sync(context: Context, (): ()) -> ApiResult<Reply<NoData>> {
 /// Replaces one; its switch stays. The protocol settings go to all of its service.
 async fn update(uow: &mut UnitOfWork, id: &str, request: &MetaDataRequest) -> ApiResult<()> {
     let namespace = request.namespace_id.as_deref().unwrap_or_default();
-    let before = meta_data::find_many_for_update(uow, namespace, &[id]).await?.pop();
-    let Some(before) = before else {
+    let service = request.service_name.as_deref().unwrap_or_default();
+    let held = meta_data::find_services_for_update(uow, namespace, id, service).await?;
+    let mut held: Vec<MetaData> = held.into_iter().map(|row| row.meta_data).collect();
+    let Some(at) = held.iter().position(|row| row.id == id) else {
         return Err(ApiError::refused(format!(
             "namespaceId: {namespace} has no metadata {id}, expected its namespace"
         )));
     };
-    let before = before.meta_data;
+    let before = held.remove(at);
     let after = request.to_meta_data(id, before.enabled);
     let description = Some(request.description());
     meta_data::update(uow, &after, description).await.map_err(path_taken)?;
@@ -127,11 +129,8 @@ async fn update(uow: &mut UnitOfWork, id: &str, request: &MetaDataRequest) -> Ap
     let what = differences(&before, &after);
     audit::updated(uow, Kind::MetaData, &after.path, &what).await?;
 
-    let service = after.service_name.as_deref().unwrap_or_default();
-    let siblings = meta_data::of_service(uow, namespace, service).await?;
-    let siblings = siblings.into_iter().map(|row| row.meta_data);
-    let behind: Vec<MetaData> =
-        siblings.filter(|row| row.id != id && row.rpc_ext != after.rpc_ext).collect();
+    held.retain(|row| row.service_name.as_deref() == Some(service) && row.rpc_ext != after.rpc_ext);
+    let behind = held;
     let ids: Vec<&str> = behind.iter().map(|row| row.id.as_str()).collect();
     meta_data::set_rpc_ext(uow, &ids, after.rpc_ext.as_deref()).await?;
     for before in &behind {

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::{
+    api::common::MAX_KEY_BYTES,
     error::{ApiError, ApiResult},
     extract::{FromQuery, JavaType, QueryArgs, RequestBody, Violations, lenient},
     page::{CURRENT_PAGE, PAGE_SIZE, PageQuery},
@@ -64,6 +65,7 @@ impl RequestBody for HandleRequest {
     async fn check(&self, _state: &AppState, rules: &mut Violations) -> ApiResult<()> {
         rules.not_blank("pluginId", self.plugin_id.as_deref());
         rules.not_blank("field", self.field.as_deref());
+        rules.max_bytes("field", self.field.as_deref(), MAX_KEY_BYTES);
         rules.not_null("dataType", self.data_type.as_ref());
         rules.not_null("type", self.handle_type.as_ref());
         rules.not_null("sort", self.sort.as_ref());

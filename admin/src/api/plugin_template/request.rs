@@ -6,6 +6,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::{
+    api::common::MAX_KEY_BYTES,
     error::{ApiError, ApiResult},
     extract::{JavaType, QueryArgs, RequestBody, RequestForm, Violations, lenient},
     state::AppState,
@@ -114,6 +115,7 @@ fn check(
     enabled: Option<bool>,
 ) {
     rules.not_blank("name", name);
+    rules.max_bytes("name", name, MAX_KEY_BYTES);
     rules.not_blank("role", role);
     rules.not_null("sort", sort.as_ref());
     rules.min("sort", sort, 0);

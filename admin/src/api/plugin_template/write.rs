@@ -1,7 +1,7 @@
 //! Changing the catalogue. Neither gateways nor namespaces hear of it.
 
 use longmen_db::{
-    Change, GLOBAL, Operation, Tx,
+    Change, GLOBAL, Operation, UnitOfWork,
     repository::{
         namespace_plugin, permission,
         plugin::{self, NewPlugin, PluginRow},
@@ -42,10 +42,7 @@ pub(super) async fn create(
     }
     let row = plugin::insert(&mut uow, &new).await?;
     menu::create(&mut uow, &new.name).await?;
-    uow.record(
-        Change::internal(GLOBAL, KIND, &*row.id, Operation::Create)
-            .after(&PluginDataResponse::from(row)),
-    );
+    uow.record(Change::internal(GLOBAL, KIND, &*row.id, Operation::Create).after(&logged(row)));
     audit::created(&mut uow, audit::Kind::Plugin, &new.name).await?;
     uow.commit().await?;
     Ok(Reply::text("create success"))
@@ -75,8 +72,8 @@ pub(super) async fn update(
     let after = changed(before.clone(), new);
     uow.record(
         Change::internal(GLOBAL, KIND, &*id, Operation::Update)
-            .before(&PluginDataResponse::from(before))
-            .after(&PluginDataResponse::from(after)),
+            .before(&logged(before))
+            .after(&logged(after)),
     );
     uow.commit().await?;
     Ok(Reply::text("update success"))
@@ -101,7 +98,7 @@ pub(super) async fn create_menu(
 pub(super) async fn delete(context: Context, ids: Ids) -> ApiResult<Reply<NoData>> {
     let ids = ids.checked("deletePlugins")?;
     let mut uow = context.begin().await?;
-    let rows = plugin::find_many(&mut uow, &ids).await?;
+    let rows = plugin::find_many_for_update(&mut uow, &ids).await?;
     if rows.is_empty() {
         return Err(ApiError::refused(UNKNOWN));
     }
@@ -115,7 +112,7 @@ pub(super) async fn delete(context: Context, ids: Ids) -> ApiResult<Reply<NoData
     permission::delete_menus(&mut uow, &names).await?;
     for row in rows {
         let id = row.id.clone();
-        let before = PluginDataResponse::from(row);
+        let before = logged(row);
         uow.record(Change::internal(GLOBAL, KIND, id, Operation::Delete).before(&before));
     }
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -132,7 +129,7 @@ pub(super) async fn enabled(
     let ids = request.ids.unwrap_or_default();
     let enabled = request.enabled.unwrap_or_default();
     let mut uow = context.begin().await?;
-    let rows = plugin::find_many(&mut uow, &ids).await?;
+    let rows = plugin::find_many_for_update(&mut uow, &ids).await?;
     if rows.is_empty() {
         return Err(ApiError::refused(UNKNOWN));
     }
@@ -143,20 +140,26 @@ pub(super) async fn enabled(
         let after = PluginRow { enabled, ..before.clone() };
         uow.record(
             Change::internal(GLOBAL, KIND, &*before.id, Operation::Update)
-                .before(&PluginDataResponse::from(before.clone()))
-                .after(&PluginDataResponse::from(after)),
+                .before(&logged(before))
+                .after(&logged(after)),
         );
     }
     uow.commit().await?;
     Ok(Reply::text("enable success"))
 }
 
-async fn existing(tx: &mut Tx, id: &str, method: &str) -> ApiResult<PluginRow> {
-    let found = plugin::find(tx, id).await?;
+/// The plugin that a path names, held until the end of the transaction.
+async fn existing(uow: &mut UnitOfWork, id: &str, method: &str) -> ApiResult<PluginRow> {
+    let found = plugin::find_many_for_update(uow, &[id]).await?.pop();
     let mut rules = Violations::new();
     rules.exists("id", found.is_some(), "plugin is not existed");
     rules.into_parameter_result(method)?;
     found.ok_or(ApiError::Unreadable)
+}
+
+/// What the change log says of a plugin: all but its jar, which can be megabytes.
+fn logged(row: PluginRow) -> PluginDataResponse {
+    PluginRow { plugin_jar: None, ..row }.into()
 }
 
 fn changed(before: PluginRow, new: NewPlugin) -> PluginRow {

@@ -1,10 +1,10 @@
 //! Binding selectors.
 
 use longmen_core::model::Selector;
-use longmen_db::Tx;
 use longmen_db::repository::binding::{self, Bound, NewBinding, UseDiscovery};
 use longmen_db::repository::discovery::{self, NewDiscovery};
 use longmen_db::repository::selector;
+use longmen_db::{Tx, UnitOfWork};
 
 use super::request::ProxySelectorRequest;
 use crate::api::common::filled;
@@ -115,10 +115,11 @@ fn served(discovery_type: Option<&str>) -> ApiResult<()> {
     }
 }
 
-/// The selector to bind, of the namespace and plugin that the request names.
-async fn selector_of(tx: &mut Tx, request: &ProxySelectorRequest) -> ApiResult<Selector> {
+/// The selector to bind, of the namespace and plugin that the request names, held until the end of
+/// the transaction.
+async fn selector_of(uow: &mut UnitOfWork, request: &ProxySelectorRequest) -> ApiResult<Selector> {
     let id = request.selector_id.as_deref().unwrap_or_default();
-    let Some(row) = selector::find(tx, id).await? else {
+    let Some(row) = selector::find_for_update(uow, id).await? else {
         return Err(ApiError::refused(format!(
             "selectorId: {id:?} is not there, expected the id of a selector"
         )));

@@ -48,6 +48,8 @@ pub(super) async fn update(
     let port = request.new_port(PLUGIN).map_err(ApiError::refused)?;
     let mut uow = context.begin().await?;
     let bound = Bound::ProxySelector(&id);
+    // Before its handler, the order in which a delete takes them.
+    proxy_selector::find_for_update(&mut uow, &id).await?;
     let handler = binding::find_of(&mut uow, bound).await?.map(|row| row.handler.id);
     let before = match &handler {
         Some(handler_id) => binding::load_for_update(&mut uow, handler_id).await?,

@@ -1,6 +1,7 @@
 //! Bodies and rules of rule writes.
 
 use longmen_core::model::{Condition, Rule};
+use longmen_db::MAX_FILTER_IDS;
 use longmen_db::repository::{self, NewCondition};
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -195,6 +196,8 @@ pub(crate) struct RuleCondition {
 impl RequestBody for SearchRequest<RuleCondition> {
     async fn check(&self, _state: &AppState, rules: &mut Violations) -> ApiResult<()> {
         self.rules(rules);
+        let selectors = self.condition.as_ref().and_then(|narrow| narrow.selectors.as_deref());
+        rules.max_ids("condition.selectors", selectors, MAX_FILTER_IDS);
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Bodies and rules of selector writes.
 
 use longmen_core::model::{Condition, Selector};
+use longmen_db::MAX_FILTER_IDS;
 use longmen_db::repository::{self, NewCondition};
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -245,6 +246,8 @@ pub(crate) struct SelectorCondition {
 impl RequestBody for SearchRequest<SelectorCondition> {
     async fn check(&self, _state: &AppState, rules: &mut Violations) -> ApiResult<()> {
         self.rules(rules);
+        let plugins = self.condition.as_ref().and_then(|narrow| narrow.plugin.as_deref());
+        rules.max_ids("condition.plugin", plugins, MAX_FILTER_IDS);
         Ok(())
     }
 }

@@ -145,7 +145,7 @@ fn rows_become_the_frames_of_a_stock_admin() {
         }
         let rows: Vec<ChangeRow> =
             step.frames.iter().flat_map(|frame| tables.apply(frame)).collect();
-        let (parts, faults) = stock(DEFAULT_NAMESPACE, &rows);
+        let (parts, faults) = stock(DEFAULT_NAMESPACE, &rows, &Jars::new());
         assert!(faults.is_empty(), "{}: {faults:?}", step.name);
         assert_eq!(texts(&parts), step.frames, "{}", step.name);
         compared += step.frames.len();
@@ -275,7 +275,7 @@ fn rows_without_an_event_and_of_other_kinds_reach_no_stock_gateway() {
         row("PLUGIN", Operation::Create, None),
         row("NAMESPACE", Operation::Update, Some(Event::Update)),
     ];
-    assert_eq!(stock("ns", &rows).0, []);
+    assert_eq!(stock("ns", &rows, &Jars::new()).0, []);
     let frames = only_frames(ours("ns", "e", 2, &rows).0);
     assert_eq!(frames.len(), 1);
     let Inbound::Data(frame) = decode(&frames[0]).unwrap() else { panic!("no data") };
@@ -296,7 +296,7 @@ fn a_refresh_row_splits_the_frames_around_it() {
         row("", Operation::Refresh, Some(Event::Refresh)),
         row("PLUGIN", Operation::Update, Some(Event::Update)),
     ];
-    let (parts, _) = stock("ns", &rows);
+    let (parts, _) = stock("ns", &rows, &Jars::new());
     assert!(matches!(
         &parts[..],
         [Part::Frames(_), Part::Refresh(Kind::Again(Scope::Namespace)), Part::Frames(_)]
@@ -314,7 +314,7 @@ fn an_unreadable_row_is_named_and_costs_our_gateways_nothing() {
         ChangeRow { after: None, ..row("RULE", Operation::Update, Some(Event::Update)) },
         row("RULE", Operation::Update, Some(Event::Update)),
     ];
-    let (parts, faults) = stock("ns", &rows);
+    let (parts, faults) = stock("ns", &rows, &Jars::new());
     assert_eq!(texts(&parts).len(), 1);
     let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
     assert!(faults[0].starts_with("change of RULE 7: stored object is not wire JSON: "));
@@ -337,4 +337,31 @@ fn our_gateways_get_no_jars_and_no_old_conditions() {
     ];
     let frames = only_frames(ours("ns", "e", 2, &rows).0);
     assert!(!frames[0].contains("AAAA") && !frames[1].contains("before"));
+}
+
+/// The log is without jars: they are added to what stock gateways get, but for what goes.
+#[test]
+fn stock_gateways_get_the_jars_that_the_log_leaves_out() {
+    let plugin = |id: &str| json!({"id": id, "name": "mine"}).to_string();
+    let of = |id: &str, operation, event| ChangeRow {
+        object_id: id.to_owned(),
+        before: Some(plugin(id)),
+        after: Some(plugin(id)),
+        ..row("PLUGIN", operation, Some(event))
+    };
+    let rows = [
+        of("5", Operation::Update, Event::Update),
+        of("6", Operation::Update, Event::Update),
+        of("7", Operation::Delete, Event::Delete),
+        ChangeRow { event: None, ..of("8", Operation::Create, Event::Create) },
+    ];
+    assert_eq!(with_jars(&rows), ["5", "6"]);
+    let jars =
+        Jars::from([("5".to_owned(), "AAAA".to_owned()), ("7".to_owned(), "BBBB".to_owned())]);
+    let frames = only_frames(stock("ns", &rows, &jars).0);
+    let sent: Vec<serde_json::Value> =
+        frames.iter().map(|frame| serde_json::from_str(frame).unwrap()).collect();
+    assert_eq!(sent[0]["data"][0]["pluginJar"], "AAAA");
+    assert_eq!(sent[0]["data"][1]["pluginJar"], "");
+    assert_eq!(sent[1]["data"][0]["pluginJar"], "");
 }

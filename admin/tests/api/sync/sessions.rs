@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use longmen_core::model::DEFAULT_NAMESPACE;
 use longmen_core::sync::{ClientMessage, Event, Group, MYSELF, Payload};
-use longmen_db::{Change, Operation, Retention, prune, renew_epoch};
+use longmen_db::repository::namespace_plugin;
+use longmen_db::repository::plugin::{self, NewPlugin};
+use longmen_db::{Change, Operation, Retention, Since, prune, renew_epoch, since};
+use serde_json::json;
 
 use super::gateway::{Gateway, Set};
 use super::objects::{
@@ -307,6 +310,77 @@ async fn a_gateway_behind_the_dispatch_view_gets_everything() {
     // One that is up to date needs nothing of the view.
     let current = Gateway::ours(running, &epoch, second).await.set().await;
     assert!(!current.mark.refresh && current.frames.is_empty());
+    admin.stop().await;
+}
+
+/// More than is read at a time: several reads make up the answer, in order and each set once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_gateway_that_missed_many_bytes_catches_up_in_parts() {
+    const CHANGES: u64 = 6;
+    let admin = TestAdmin::start().await;
+    let running = admin.running();
+    let mut uow = begin(running).await;
+    let selector = add_selector(&mut uow, "s").await;
+    let mut rule = add_rule(&mut uow, &selector, "r", "{}").await;
+    let first = commit(uow).await;
+    let epoch = Gateway::ours(running, "", 0).await.set().await.mark.epoch;
+    for change in 0..CHANGES {
+        let mut uow = begin(running).await;
+        rule = change_rule(&mut uow, &rule, &format!("{change}{}", "x".repeat(1 << 20))).await;
+        commit(uow).await;
+    }
+    let mut gateway = Gateway::ours(running, &epoch, first).await;
+    let sets = gateway.sets_to(first + CHANGES).await;
+    let versions: Vec<u64> = sets.iter().map(|set| set.mark.version).collect();
+    assert_eq!(versions, (first + 1..=first + CHANGES).collect::<Vec<u64>>());
+    assert!(sets.iter().all(|set| !set.mark.refresh && set.frames.len() == 1));
+    // Nothing more is told until something more happens.
+    assert!(gateway.so_far().await.is_empty());
+    admin.stop().await;
+}
+
+/// Megabytes that stock gateways want and the history does not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn jars_of_plugins_are_sent_to_stock_gateways_and_not_logged() {
+    let admin = TestAdmin::start().await;
+    let running = admin.running();
+    let jar = "UEsDB".repeat(1000);
+    let mut uow = begin(running).await;
+    let new = NewPlugin {
+        name: "mine".into(),
+        role: "Proxy".into(),
+        plugin_jar: Some(jar.clone()),
+        ..NewPlugin::default()
+    };
+    let plugin = plugin::insert(&mut uow, &new).await.unwrap();
+    let link = namespace_plugin::link(&mut uow, DEFAULT_NAMESPACE, &plugin.id).await.unwrap();
+    uow.commit().await.unwrap();
+    let mut stock = Gateway::stock(running).await;
+    stock.so_far().await;
+    let token = admin.token("admin", PASSWORD).await;
+    let body = json!({"ids": [link], "enabled": true, "namespaceId": DEFAULT_NAMESPACE});
+    let answer = admin.api(&token, "POST", "/namespace-plugin/enabled", Some(body)).await;
+    assert_eq!(answer["code"], 200, "{answer}");
+
+    let frame = stock.json().await;
+    assert_eq!(
+        (&frame["groupType"], &frame["data"][0]["name"]),
+        (&"PLUGIN".into(), &"mine".into())
+    );
+    assert_eq!(frame["data"][0]["pluginJar"], jar.as_str());
+    stock.say(MYSELF).await;
+    let all = stock.json().await;
+    let mine = all["data"].as_array().unwrap().iter().find(|plugin| plugin["name"] == "mine");
+    assert_eq!(mine.unwrap()["pluginJar"], jar.as_str());
+    let mut tx = running.state().store().read().await.unwrap();
+    let Since::Sets(sets) = since(&mut tx, DEFAULT_NAMESPACE, 0, 100).await.unwrap() else {
+        panic!("gap")
+    };
+    for row in sets.iter().flat_map(|set| &set.rows) {
+        let texts = [&row.before, &row.after];
+        assert!(texts.into_iter().flatten().all(|text| !text.contains("UEsDB")), "{}", row.kind);
+    }
+    drop(tx);
     admin.stop().await;
 }
 

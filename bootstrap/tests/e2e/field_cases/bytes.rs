@@ -2,7 +2,7 @@
 
 use longmen_benchmark::raw::{Then, header_values};
 
-use super::{Field, bytes_then, ok, only_target, upstream};
+use super::{Field, STRATEGIES, bytes_then, ok, only_target, upstream};
 use crate::standard::{objects, routed};
 use crate::support::LIMIT;
 
@@ -32,16 +32,16 @@ async fn c15_c16_escapes_arrive_as_they_were_sent() {
     let replace = r#"{"regex":"^/old/","replace":"/"}"#;
     rewritten.sequence.extend(objects("rewrite", "/old", "", replace));
     for (manners, prefix) in [(plain, ""), (stripped, "/ctx"), (rewritten, "/old")] {
-        let field = Field::start(manners, "").await;
-        for method in ["GET", "POST"] {
-            for target in TARGETS {
+        for strategy in STRATEGIES {
+            let field = Field::start(manners.clone(), strategy).await;
+            for (method, target) in TARGETS.iter().flat_map(|t| [("GET", t), ("POST", t)]) {
                 let request = format!("{method} {prefix}{target} HTTP/1.1\r\nHost: h\r\n\r\n");
                 let answer = field.send(&request).await;
                 assert_eq!(answer.status(), 200, "{request}");
                 assert_eq!(only_target(&echo), *target, "behind {prefix:?}");
             }
+            field.stop().await;
         }
-        field.stop().await;
     }
 }
 

@@ -1,10 +1,10 @@
 //! Who is chosen, what a further attempt may send, and what is refused for its size (C-12, C-13,
 //! C-19).
 
-use longmen_benchmark::raw::Then;
+use longmen_benchmark::raw::{RawUpstream, Then};
 use serde_json::{Value, json};
 
-use super::{Field, bytes_then, ok, upstream};
+use super::{Field, STRATEGIES, bytes_then, ok, upstream};
 use crate::standard::routed_by;
 use crate::support::LIMIT;
 
@@ -27,7 +27,7 @@ fn list(members: &[(String, i32, i32)], handle: &str) -> crate::fake_admin::Mann
 async fn c12_weight_0_and_switched_off_upstreams_are_never_chosen() {
     let (u1, u2, u3) =
         (upstream(|_| ok("1")).await, upstream(|_| ok("2")).await, upstream(|_| ok("3")).await);
-    let address = |upstream: &longmen_benchmark::raw::RawUpstream| upstream.address().to_string();
+    let address = |upstream: &RawUpstream| upstream.address().to_string();
     let mixed = [(address(&u1), 0, 0), (address(&u2), 0, 50), (address(&u3), 1, 50)];
     for balance in ["random", "roundRobin", "hash", "leastActive", "p2c", "shortestResponse"] {
         let handle = format!(r#"{{"loadBalance":"{balance}","retry":0,"timeout":3000}}"#);
@@ -52,8 +52,16 @@ async fn c13_no_attempt_sends_less_than_the_whole_body() {
     let echo = upstream(|request| ok(&request.body().len().to_string())).await;
     let both = format!("{},{}", closing.address(), echo.address());
     let handle =
-        r#"{"loadBalance":"roundRobin","retryStrategy":"failover","retry":2,"timeout":3000}"#;
-    let field = Field::start(routed_by(&both, handle), "  retryNonIdempotent: true\n").await;
+        r#"{"loadBalance":"roundRobin","retryStrategy":"failover","retry":2,"timeout":15000}"#;
+    for strategy in STRATEGIES {
+        let yaml = format!("  retryNonIdempotent: true\n{strategy}");
+        let field = Field::start(routed_by(&both, handle), &yaml).await;
+        whole_bodies(&field, &echo, &closing).await;
+        field.stop().await;
+    }
+}
+
+async fn whole_bodies(field: &Field, echo: &RawUpstream, closing: &RawUpstream) {
     for method in ["PUT", "POST"] {
         for length in [0_usize, 1 << 10, 200 << 10, 5 << 20] {
             for chunked in [false, true] {
@@ -92,7 +100,6 @@ async fn c13_no_attempt_sends_less_than_the_whole_body() {
             }
         }
     }
-    field.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

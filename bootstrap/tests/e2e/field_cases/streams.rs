@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use longmen_benchmark::raw::RawClient;
+use longmen_benchmark::raw::{RawClient, RawUpstream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
-use super::{Field, ok, upstream};
+use super::{Field, STRATEGIES, ok, upstream};
 use crate::standard::{routed, routed_by};
 use crate::support::LIMIT;
 
@@ -89,7 +89,13 @@ async fn bodies_of_get_and_head_are_passed_on_whole() {
         }
     })
     .await;
-    let field = Field::start(routed(&origin.address().to_string()), "").await;
+    for strategy in STRATEGIES {
+        hidden_bodies(&origin, strategy).await;
+    }
+}
+
+async fn hidden_bodies(origin: &RawUpstream, strategy: &str) {
+    let field = Field::start(routed(&origin.address().to_string()), strategy).await;
     for method in ["GET", "HEAD", "DELETE", "POST"] {
         for framed in [
             "Content-Length: 5\r\n\r\nhello",
@@ -100,7 +106,7 @@ async fn bodies_of_get_and_head_are_passed_on_whole() {
             let received = origin.take();
             assert_eq!(received.len(), 1);
             assert!(received[0].complete);
-            assert_eq!(received[0].body(), b"hello", "{method} {framed}");
+            assert_eq!(received[0].body(), b"hello", "{method} {framed} {strategy}");
         }
     }
     field.stop().await;

@@ -31,6 +31,8 @@ pub(crate) struct Verdict {
     pub(crate) why: &'static str,
     /// Whether nearly every request has it.
     pub(crate) everywhere: bool,
+    /// Whether the recordings may be without a difference of this kind.
+    pub(crate) may_be_idle: bool,
     fits: fn(&Case<'_>, &Difference) -> bool,
 }
 
@@ -41,11 +43,17 @@ impl Verdict {
         why: &'static str,
         fits: fn(&Case<'_>, &Difference) -> bool,
     ) -> Self {
-        Self { name, place: Some(place), why, everywhere: false, fits }
+        Self { name, place: Some(place), why, everywhere: false, may_be_idle: false, fits }
     }
 
     const fn everywhere(mut self) -> Self {
         self.everywhere = true;
+        self
+    }
+
+    /// What is decided, but not in force in every build.
+    const fn once_in_force(mut self) -> Self {
+        self.may_be_idle = true;
         self
     }
 
@@ -54,7 +62,7 @@ impl Verdict {
         why: &'static str,
         fits: fn(&Case<'_>, &Difference) -> bool,
     ) -> Self {
-        Self { name, place: None, why, everywhere: false, fits }
+        Self { name, place: None, why, everywhere: false, may_be_idle: true, fits }
     }
 }
 

@@ -145,7 +145,7 @@ impl<'a> Delivery<'a> {
         };
         cx.exchange.attempted(busy);
         let measures = policy.balance.measures();
-        let started = (self.keep || measures).then(Instant::now);
+        let started = (self.keep || measures || cx.exchange.is_observed()).then(Instant::now);
         let result = match timeout(policy.timeout, self.calls.client.send(endpoint, request)).await
         {
             Ok(result) => result,
@@ -160,6 +160,8 @@ impl<'a> Delivery<'a> {
                     Err(_) => endpoint.observe_failure(elapsed, now_ms()),
                 }
             }
+            let status = result.as_ref().ok().map(Response::status);
+            cx.exchange.attempt_over(endpoint, elapsed, status);
             if self.keep {
                 let outcome = result.as_ref().map(Response::status);
                 let outcome = outcome.map_err(|failure| failure.error.reason());
@@ -293,13 +295,16 @@ async fn websocket(
         return Err(retry::overloaded(endpoint));
     };
     cx.exchange.attempted(busy);
-    let started = keep.then(Instant::now);
+    let started = Instant::now();
     let result = tunnel::open(cx, calls.client, target, &calls.options.tunnels).await;
     note(endpoint, result.as_ref().err());
-    if let Some(started) = started {
+    let elapsed = started.elapsed();
+    let status = result.as_ref().ok().map(Response::status);
+    cx.exchange.attempt_over(endpoint, elapsed, status);
+    if keep {
         cx.exchange.attempt_log.push(AttemptDone {
             endpoint: Arc::clone(endpoint),
-            elapsed: started.elapsed(),
+            elapsed,
             outcome: result.as_ref().map(Response::status).map_err(GatewayError::reason),
         });
     }

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use super::plugins::{self, Watch};
 use crate::body::{Body, BodyError};
-use crate::chain::{Connection, Driver, DriverOptions, Inbound};
+use crate::chain::{Connection, Driver, DriverOptions, Edge, Inbound};
 use crate::error::{Fault, GatewayError, Reason, Retry};
 use crate::model::{Condition, Plugin, Rule, Selector, Upstream, UpstreamList};
 use crate::snapshot::{Position, Publisher, PublisherOptions, SnapshotStore};
@@ -136,12 +136,8 @@ impl Harness {
     /// A request whose length is not announced.
     pub(super) fn streaming(method: &str, path: &str, body: Body) -> Request<Inbound> {
         let any: SocketAddr = "127.0.0.1:1".parse().unwrap();
-        let inbound = Inbound {
-            body,
-            connection: Arc::new(Connection { peer: any, local: any }),
-            received: Instant::now(),
-            permit: None,
-        };
+        let connection = Arc::new(Connection::new(any, any, Arc::new(Edge::default())));
+        let inbound = Inbound::new(body, connection, Instant::now());
         Request::builder().method(method).uri(path).header("host", "h").body(inbound).unwrap()
     }
 

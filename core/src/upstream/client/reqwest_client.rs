@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use http::{Request, Response, StatusCode};
+use http::{HeaderValue, Request, Response, StatusCode};
 use tokio::runtime::Handle;
 
 use super::connect::{self, Alpn};
@@ -22,7 +22,7 @@ use super::pool::{Grant, Permit};
 use super::{SendFailure, SendFuture, Tunnel, UpstreamClient, failure};
 use crate::body::Body;
 use crate::error::{Fault, GatewayError, Reason};
-use crate::upstream::{Endpoint, Scheme};
+use crate::upstream::{Endpoint, Scheme, hides_body};
 
 use body::{AnswerBody, BodySlot};
 use connector::{Counting, FRESH, Names};
@@ -61,6 +61,10 @@ impl ReqwestClient {
             self.raw.pool().rewritten(endpoint);
             return self.raw.send(endpoint, request).await;
         };
+        // Whether HTTP/2 will be spoken, and the header must not be there, is not known here.
+        if hides_body(&request) {
+            return self.raw.send(endpoint, request).await;
+        }
         let permit = match self.raw.pool().acquire(endpoint, true).await {
             Ok(Grant::Open(permit)) => permit,
             // Never given where a fresh one is asked for.
@@ -88,7 +92,10 @@ impl ReqwestClient {
         // The head once more, for an attempt that leaves by the raw client, or elsewhere.
         let again = copy_of_head(&request);
         let replay = request.body().replay();
-        let (head, body) = request.into_parts();
+        let (mut head, body) = request.into_parts();
+        if !self.shared.options.keep_alive {
+            head.headers.insert(http::header::CONNECTION, HeaderValue::from_static("close"));
+        }
         let mut outgoing = reqwest::Request::new(head.method, url);
         *outgoing.headers_mut() = head.headers;
         let slot = BodySlot::new(body);
@@ -141,7 +148,12 @@ impl ReqwestClient {
             return Err(failure::of_large_head(&endpoint.address, limit).into());
         }
         let mut response: Response<reqwest::Body> = response.into();
+        // Of what reqwest notes, only the words of the status line travel on.
+        let words = response.extensions_mut().remove::<hyper::ext::ReasonPhrase>();
         response.extensions_mut().clear();
+        if let Some(words) = words {
+            response.extensions_mut().insert(words);
+        }
         *response.version_mut() = http::Version::HTTP_11;
         Ok(response.map(|body| AnswerBody::wrap(body, permit)))
     }

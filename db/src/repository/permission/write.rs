@@ -1,8 +1,8 @@
 //! Changing the tree of menus and buttons.
 
-use crate::Result;
 use crate::statement::{execute, execute_in, fetch_all, fetch_all_in};
 use crate::tx::{Tx, UnitOfWork};
+use crate::{Result, dialect};
 
 use super::super::{CountRow, TextRow};
 
@@ -85,6 +85,7 @@ pub async fn delete_menus<S: AsRef<str>>(uow: &mut UnitOfWork, titles: &[S]) -> 
         titles
     );
     let menus: Vec<String> = menus.into_iter().map(|row| row.text).collect();
+    dialect::hold_rows(uow, "resource", &menus).await?;
     let buttons = execute_in!(uow, "DELETE FROM resource WHERE parent_id IN ({ids})", menus);
     let menus = execute_in!(uow, "DELETE FROM resource WHERE id IN ({ids})", menus);
     Ok(buttons + menus)

@@ -1,9 +1,9 @@
 //! Changing the catalogue.
 
 use super::PluginRow;
-use crate::Result;
 use crate::statement::{execute, execute_in};
 use crate::tx::UnitOfWork;
+use crate::{Result, dialect};
 
 /// A template to store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -87,6 +87,7 @@ pub async fn set_enabled<S: AsRef<str>>(
     ids: &[S],
     enabled: bool,
 ) -> Result<u64> {
+    dialect::hold_rows(uow, "plugin", ids).await?;
     let now_ms = uow.now_ms();
     Ok(execute_in!(
         uow,
@@ -102,5 +103,6 @@ pub async fn set_enabled<S: AsRef<str>>(
 /// # Errors
 /// The database's; [`Error::Reference`](crate::Error::Reference) while one is linked.
 pub async fn delete<S: AsRef<str>>(uow: &mut UnitOfWork, ids: &[S]) -> Result<u64> {
+    dialect::hold_rows(uow, "plugin", ids).await?;
     Ok(execute_in!(uow, "DELETE FROM plugin WHERE id IN ({ids})", ids))
 }

@@ -71,8 +71,9 @@ pub async fn delete<S: AsRef<str>>(uow: &mut UnitOfWork, ids: &[S]) -> Result<Re
     let selectors: Vec<Selector> =
         find_many_for_update(uow, ids).await?.into_iter().map(|row| row.selector).collect();
     let selector_ids: Vec<&str> = selectors.iter().map(|selector| selector.id.as_str()).collect();
-    let rules: Vec<Rule> =
-        rule::of_selectors(uow, &selector_ids).await?.into_iter().map(|row| row.rule).collect();
+    // None is added while the selectors are held. As they are once nobody else changes them.
+    let rules = rule::of_selectors_for_update(uow, &selector_ids).await?;
+    let rules: Vec<Rule> = rules.into_iter().map(|row| row.rule).collect();
     let rule_ids: Vec<&str> = rules.iter().map(|rule| rule.id.as_str()).collect();
     let bindings = binding::delete_of_selectors(uow, &selector_ids).await?;
     data_permission::delete_of(uow, data_permission::DataType::Selector, &selector_ids).await?;
