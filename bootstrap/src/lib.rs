@@ -16,6 +16,7 @@ mod listener;
 pub mod management;
 mod stack;
 mod sync;
+mod upstreams;
 mod worker;
 
 pub use client::SetupError;

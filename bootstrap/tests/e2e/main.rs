@@ -16,5 +16,6 @@ mod stock_feed;
 mod support;
 mod tidy;
 mod unreadable;
+mod upstream_state;
 mod websocket;
 mod whole_path;

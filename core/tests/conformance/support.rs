@@ -102,9 +102,9 @@ impl Rig {
         worker(self.strategy, &self.factory)
     }
 
-    pub(crate) fn endpoint(&mut self, url: &str) -> Arc<Endpoint> {
+    pub(crate) fn endpoint(&self, url: &str) -> Arc<Endpoint> {
         let upstream = Upstream { url: url.to_owned(), ..Upstream::default() };
-        self.registry.endpoint("selector", &upstream).unwrap()
+        self.registry.endpoint("selector", &upstream, &Arc::default()).unwrap()
     }
 
     pub(crate) async fn send(
