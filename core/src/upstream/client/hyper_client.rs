@@ -200,7 +200,12 @@ impl HyperClient {
         upgrades: bool,
     ) -> Result<Http1, GatewayError> {
         let state = ConnState::new(endpoint.pool_key);
-        let io = UpstreamIo::new(transport, Arc::clone(&state), permit, Arc::clone(&self.shared));
+        let io = UpstreamIo::new(
+            transport,
+            Arc::clone(&state),
+            permit,
+            Arc::clone(&self.shared.connector),
+        );
         let (sender, connection): (SendRequest<RequestBody>, _) = http1::Builder::new()
             .max_header_size(self.shared.options.max_response_header_bytes)
             .handshake(TokioIo::new(io))
