@@ -20,7 +20,7 @@ conformance! {
 async fn warm(
     strategy: Strategy,
 ) -> (Rig, Origin, std::sync::Arc<longmen_core::upstream::Endpoint>, Conn) {
-    let mut rig = Rig::with(strategy, ClientOptions::default());
+    let rig = Rig::with(strategy, ClientOptions::default());
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     let upstream = async {

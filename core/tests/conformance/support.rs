@@ -102,7 +102,7 @@ impl Rig {
         worker(self.strategy, &self.factory)
     }
 
-    pub(crate) fn endpoint(&mut self, url: &str) -> Arc<Endpoint> {
+    pub(crate) fn endpoint(&self, url: &str) -> Arc<Endpoint> {
         let upstream = Upstream { url: url.to_owned(), ..Upstream::default() };
         self.registry.endpoint("selector", &upstream, &Arc::default()).unwrap()
     }
