@@ -148,9 +148,14 @@ mod tests {
         pages(write, full).await;
         let insert = "INSERT INTO install (name, value) VALUES ($1, $2)";
         let big = "x".repeat(1 << 20);
-        let mut transaction = write.begin_with(crate::dialect::WRITE_ON_SQLITE).await.unwrap();
-        let inserted = sqlx::query(insert).bind("big").bind(&big).execute(&mut *transaction).await;
-        assert!(inserted.is_err() || transaction.commit().await.is_err(), "the disk is full");
+        {
+            let begun = write.begin_with(crate::dialect::WRITE_ON_SQLITE).await;
+            let mut transaction = begun.unwrap();
+            let insert = sqlx::query(insert).bind("big").bind(&big);
+            let inserted = insert.execute(&mut *transaction).await;
+            let failed = inserted.is_err() || transaction.commit().await.is_err();
+            assert!(failed, "the disk is full");
+        }
 
         pages(write, full + 10_000).await;
         let mut transaction = write.begin_with(crate::dialect::WRITE_ON_SQLITE).await.unwrap();
