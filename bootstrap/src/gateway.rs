@@ -191,7 +191,7 @@ impl RunningGateway {
                 () = tokio::time::sleep(self.delay) => {}
                 () = hard.cancelled() => {}
             }
-            self.lifecycle.stop(self.grace).await
+            !self.lifecycle.stop(self.grace).await.failed
         });
         for worker in self.workers.drain(..) {
             let _ = worker.join();

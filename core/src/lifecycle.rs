@@ -23,6 +23,25 @@ pub struct Lifecycle {
     failed: Arc<AtomicBool>,
 }
 
+/// How a life came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "says whether something was cut off or failed"]
+pub struct Ended {
+    /// Whether everything ended by itself; otherwise the grace ran out, or a second signal came,
+    /// and what was left was cut off.
+    pub in_time: bool,
+    /// Whether a task had panicked.
+    pub failed: bool,
+}
+
+impl Ended {
+    /// Whether everything ended by itself and nothing had failed.
+    #[must_use]
+    pub const fn well(self) -> bool {
+        self.in_time && !self.failed
+    }
+}
+
 impl Lifecycle {
     /// A life that has begun.
     #[must_use]
@@ -74,15 +93,15 @@ impl Lifecycle {
         );
     }
 
-    /// Counts something that must end before the process does, without running it here.
+    /// Counts something that must end before the process does, without running it here. What is
+    /// counted so watches [`Lifecycle::hard`] itself.
     #[must_use]
     pub fn tracker(&self) -> &TaskTracker {
         &self.tasks
     }
 
-    /// Asks everything to stop and waits at most `grace`; then ends what is left. Says whether all
-    /// went well.
-    pub async fn stop(&self, grace: Duration) -> bool {
+    /// Asks everything to stop and waits at most `grace`; then ends what is left.
+    pub async fn stop(&self, grace: Duration) -> Ended {
         self.soft.cancel();
         self.tasks.close();
         let in_time = tokio::select! {
@@ -95,7 +114,7 @@ impl Lifecycle {
             self.hard.cancel();
             let _ = tokio::time::timeout(Duration::from_secs(1), self.tasks.wait()).await;
         }
-        !self.failed.load(Ordering::Relaxed)
+        Ended { in_time, failed: self.failed.load(Ordering::Relaxed) }
     }
 
     /// Waits for the first SIGINT or SIGTERM, or until something else asks to stop. From then on a
@@ -129,7 +148,7 @@ impl Lifecycle {
 mod tests {
     use std::time::Duration;
 
-    use super::Lifecycle;
+    use super::{Ended, Lifecycle};
 
     #[tokio::test]
     async fn stop_waits_for_tasks_and_no_longer_than_the_grace() {
@@ -137,11 +156,13 @@ mod tests {
         let runtime = tokio::runtime::Handle::current();
         let soft = life.soft().clone();
         life.spawn(&runtime, "obedient", async move { soft.cancelled().await });
-        assert!(life.stop(Duration::from_secs(5)).await);
+        assert!(life.stop(Duration::from_secs(5)).await.well());
 
         let life = Lifecycle::new();
         life.spawn(&runtime, "stubborn", std::future::pending());
-        assert!(life.stop(Duration::from_millis(50)).await, "late, but nothing failed");
+        let ended = life.stop(Duration::from_millis(50)).await;
+        assert_eq!(ended, Ended { in_time: false, failed: false });
+        assert!(!ended.well());
         assert!(life.hard().is_cancelled());
     }
 
@@ -151,6 +172,7 @@ mod tests {
         let runtime = tokio::runtime::Handle::current();
         life.spawn(&runtime, "doomed", async { panic!("as planned") });
         tokio::time::timeout(Duration::from_secs(5), life.soft().cancelled()).await.unwrap();
-        assert!(!life.stop(Duration::from_secs(1)).await);
+        let ended = life.stop(Duration::from_secs(1)).await;
+        assert_eq!(ended, Ended { in_time: true, failed: true });
     }
 }

@@ -55,6 +55,10 @@ pub(crate) async fn open(location: &Location, options: &StoreOptions) -> Result<
             let pool = PgPoolOptions::new()
                 .max_connections(options.max_connections)
                 .acquire_timeout(options.acquire_timeout)
+                // The pool's own tests know no limit of time.
+                .test_before_acquire(false)
+                .before_acquire(|conn, _| Box::pin(dialect::is_alive(conn)))
+                .after_release(|conn, _| Box::pin(dialect::is_alive(conn)))
                 .after_connect(move |conn, _| Box::pin(dialect::set_limits(conn, wait)))
                 .connect_with(connect.clone())
                 .await

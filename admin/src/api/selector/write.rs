@@ -3,8 +3,8 @@
 use longmen_core::model::Selector;
 use longmen_core::sync::{Event, Group};
 use longmen_db::repository::data_permission::{self, DataType};
-use longmen_db::repository::{self, selector};
-use longmen_db::{Change, Operation, UnitOfWork};
+use longmen_db::repository::{self, namespace_plugin, selector};
+use longmen_db::{Change, Operation, Tx, UnitOfWork};
 
 use super::request::{SelectorDraft, SelectorRequest};
 use crate::api::common::{BatchDelete, MISSING_SELECTOR, absent, distinct, filled, missing};
@@ -28,6 +28,7 @@ pub(super) async fn create(
     }
     let (draft, plugin_name) = checked(context.state(), &request).await?;
     let mut uow = context.begin().await?;
+    linked(&mut uow, &draft, &plugin_name).await?;
     let id = uow.next_id()?;
     let stored = draft.to_selector(&id, &plugin_name);
     selector::insert(&mut uow, &stored, &draft.new_conditions(&[])).await?;
@@ -103,6 +104,19 @@ pub(super) async fn delete(
     audit::deleted(&mut uow, Kind::Selector, &names).await?;
     uow.commit().await?;
     Ok(Reply::new("delete success", removed.selectors.len()))
+}
+
+/// Refuses a selector of a plugin that its namespace does not have: no list of that namespace would
+/// show it, and it would come into force by surprise once the plugin is linked. The refusal is ours.
+async fn linked(tx: &mut Tx, draft: &SelectorDraft, plugin_name: &str) -> ApiResult<()> {
+    let SelectorDraft { namespace_id, plugin_id, .. } = draft;
+    if namespace_plugin::find_by_plugin(tx, namespace_id, plugin_id).await?.is_some() {
+        return Ok(());
+    }
+    Err(ApiError::refused(format!(
+        "pluginId: {plugin_id} ({plugin_name}) is not linked to the namespace {namespace_id}, \
+         expected one of its plugins"
+    )))
 }
 
 /// Checks a request and makes of it what is stored. Out: that, and the name of the plugin.
