@@ -1,9 +1,9 @@
 //! Rules with their conditions.
 
-use longmen_core::model::Rule;
+use longmen_core::model::{Level, Rule};
 
-use super::condition::{self, Owner};
-use super::data_permission::{self, DataType};
+use super::condition;
+use super::data_permission;
 use super::{ConditionRow, CountRow, NewCondition, TextRow, selector};
 use crate::page::{Keyword, Page, PageRequest};
 use crate::statement::{
@@ -219,7 +219,7 @@ pub(super) async fn of_selectors_for_update<S: AsRef<str>>(
 /// # Errors
 /// The database's.
 pub async fn conditions(tx: &mut Tx, id: &str) -> Result<Vec<ConditionRow>> {
-    condition::rows(tx, Owner::Rule, &[id]).await
+    condition::rows(tx, Level::Rule, &[id]).await
 }
 
 /// Stores a new rule under its id, and holds its selector. The conditions are those of
@@ -249,7 +249,7 @@ pub async fn insert(uow: &mut UnitOfWork, rule: &Rule, conditions: &[NewConditio
         rule.handle.as_deref(),
         now_ms,
     )?;
-    condition::insert(uow, Owner::Rule, &rule.id, conditions).await
+    condition::insert(uow, Level::Rule, &rule.id, conditions).await
 }
 
 /// Replaces a rule and its conditions; see [`insert`]. Out: 0, and nothing is written, when there
@@ -278,7 +278,7 @@ pub async fn update(uow: &mut UnitOfWork, rule: &Rule, conditions: &[NewConditio
         rule.namespace_id.as_deref().unwrap_or_default(),
     )?;
     if touched > 0 {
-        condition::replace(uow, Owner::Rule, &rule.id, conditions).await?;
+        condition::replace(uow, Level::Rule, &rule.id, conditions).await?;
     }
     Ok(touched)
 }
@@ -312,8 +312,8 @@ pub async fn delete<S: AsRef<str>>(uow: &mut UnitOfWork, ids: &[S]) -> Result<Ve
     let rules: Vec<Rule> =
         find_many_for_update(uow, ids).await?.into_iter().map(|row| row.rule).collect();
     let ids: Vec<&str> = rules.iter().map(|rule| rule.id.as_str()).collect();
-    data_permission::delete_of(uow, DataType::Rule, &ids).await?;
-    condition::delete(uow, Owner::Rule, &ids).await?;
+    data_permission::delete_of(uow, Level::Rule, &ids).await?;
+    condition::delete(uow, Level::Rule, &ids).await?;
     execute_in!(uow, "DELETE FROM rule WHERE id IN ({ids})", ids);
     Ok(rules)
 }
@@ -324,7 +324,7 @@ async fn lock<S: AsRef<str>>(uow: &mut UnitOfWork, ids: &[S]) -> Result<()> {
 
 async fn with_conditions(tx: &mut Tx, rows: Vec<Row>) -> Result<Vec<RuleRow>> {
     let ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
-    let mut conditions = condition::by_owner(tx, Owner::Rule, &ids).await?;
+    let mut conditions = condition::by_owner(tx, Level::Rule, &ids).await?;
     Ok(rows
         .into_iter()
         .map(|row| {

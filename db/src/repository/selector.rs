@@ -1,8 +1,8 @@
 //! Selectors with their conditions.
 
-use longmen_core::model::Selector;
+use longmen_core::model::{Level, Selector};
 
-use super::condition::{self, Owner};
+use super::condition;
 use super::{ConditionRow, CountRow, NewCondition};
 use crate::page::{Keyword, Page, PageRequest};
 use crate::statement::{
@@ -222,7 +222,7 @@ pub async fn of_plugin(
 /// # Errors
 /// The database's.
 pub async fn conditions(tx: &mut Tx, id: &str) -> Result<Vec<ConditionRow>> {
-    condition::rows(tx, Owner::Selector, &[id]).await
+    condition::rows(tx, Level::Selector, &[id]).await
 }
 
 /// Stores a new selector under its id. The conditions are those of `conditions`; `condition_list`
@@ -256,7 +256,7 @@ pub async fn insert(
         selector.namespace_id.as_deref().unwrap_or_default(),
         now_ms,
     )?;
-    condition::insert(uow, Owner::Selector, &selector.id, conditions).await
+    condition::insert(uow, Level::Selector, &selector.id, conditions).await
 }
 
 /// Replaces a selector and its conditions; see [`insert`]. Out: 0, and nothing is written, when
@@ -291,7 +291,7 @@ pub async fn update(
         selector.namespace_id.as_deref().unwrap_or_default(),
     )?;
     if touched > 0 {
-        condition::replace(uow, Owner::Selector, &selector.id, conditions).await?;
+        condition::replace(uow, Level::Selector, &selector.id, conditions).await?;
     }
     Ok(touched)
 }
@@ -338,7 +338,7 @@ pub(super) async fn lock<S: AsRef<str>>(uow: &mut UnitOfWork, ids: &[S]) -> Resu
 
 async fn with_conditions(tx: &mut Tx, rows: Vec<Row>) -> Result<Vec<SelectorRow>> {
     let ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
-    let mut conditions = condition::by_owner(tx, Owner::Selector, &ids).await?;
+    let mut conditions = condition::by_owner(tx, Level::Selector, &ids).await?;
     Ok(rows
         .into_iter()
         .map(|row| {

@@ -1,7 +1,7 @@
 //! Rules.
 
-use longmen_core::model::Rule;
-use longmen_db::repository::data_permission::{self, DataType};
+use longmen_core::model::{Level, Rule};
+use longmen_db::repository::data_permission;
 use longmen_db::repository::rule::{self, RuleFilter};
 use longmen_db::{Error, Keyword, PageRequest};
 
@@ -30,7 +30,7 @@ async fn rules_are_stored_found_and_listed(test: TestStore) {
     rule::insert(&mut uow, &stored, &conditions(&["/z", "/a"])).await.unwrap();
     rule::insert(&mut uow, &new_rule("11", &s1, "second", 1), &[]).await.unwrap();
     rule::insert(&mut uow, &new_rule("12", &s2, "third", 1), &[]).await.unwrap();
-    data_permission::grant(&mut uow, "1", DataType::Rule, "12").await.unwrap();
+    data_permission::grant(&mut uow, "1", Level::Rule, "12").await.unwrap();
     uow.commit().await.unwrap();
 
     let mut tx = test.store.read().await.unwrap();
@@ -108,7 +108,7 @@ async fn a_delete_takes_conditions_and_grants_along(test: TestStore) {
     let mut uow = test.begin().await;
     let selector = add_selector(&mut uow, "s").await;
     let id = add_rule(&mut uow, &selector, "r").await;
-    data_permission::grant(&mut uow, "1", DataType::Rule, &id).await.unwrap();
+    data_permission::grant(&mut uow, "1", Level::Rule, &id).await.unwrap();
     let gone = rule::delete(&mut uow, &[&*id, "nope"]).await.unwrap();
     assert_eq!((gone.len(), gone[0].conditions().len()), (1, 2));
     uow.commit().await.unwrap();

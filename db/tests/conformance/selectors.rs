@@ -1,8 +1,8 @@
 //! Selectors and everything that goes with them.
 
-use longmen_core::model::Selector;
+use longmen_core::model::{Level, Selector};
 use longmen_core::sync::{Event, Group};
-use longmen_db::repository::data_permission::{self, DataType};
+use longmen_db::repository::data_permission;
 use longmen_db::repository::selector::{self, SelectorFilter};
 use longmen_db::repository::user::{self, NewUser};
 use longmen_db::repository::{NewCondition, binding, namespace};
@@ -39,7 +39,7 @@ async fn selectors_are_stored_found_and_listed(test: TestStore) {
         ..new_selector("12", "third", 1)
     };
     selector::insert(&mut uow, &rewrite, &[]).await.unwrap();
-    data_permission::grant(&mut uow, "1", DataType::Selector, "11").await.unwrap();
+    data_permission::grant(&mut uow, "1", Level::Selector, "11").await.unwrap();
     uow.commit().await.unwrap();
 
     let mut tx = test.store.read().await.unwrap();
@@ -141,8 +141,8 @@ async fn a_delete_leaves_no_row_behind(test: TestStore) {
         ids.push(add_rule(&mut uow, &id, &format!("r{n}")).await);
     }
     ids.push(bind(&mut uow, &id, &["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"]).await);
-    data_permission::grant(&mut uow, "1", DataType::Selector, &id).await.unwrap();
-    data_permission::grant(&mut uow, "1", DataType::Rule, &ids[1]).await.unwrap();
+    data_permission::grant(&mut uow, "1", Level::Selector, &id).await.unwrap();
+    data_permission::grant(&mut uow, "1", Level::Rule, &ids[1]).await.unwrap();
     let bound = binding::find_of(&mut uow, binding::Bound::Selector(&id)).await.unwrap().unwrap();
     ids.push(bound.discovery.id);
     uow.commit().await.unwrap();
@@ -205,11 +205,11 @@ async fn a_new_object_is_granted_as_the_reference_does(test: TestStore) {
     }
     let [lina, omar] = &users[..] else { panic!() };
     // Without any grant of the creator: to everyone in the namespace.
-    let kind = DataType::Selector;
+    let kind = Level::Selector;
     data_permission::grant_created(&mut uow, lina, NS, kind, "a").await.unwrap();
     assert!(data_permission::is_granted(&mut uow, lina, kind, "a").await.unwrap());
     assert!(data_permission::is_granted(&mut uow, omar, kind, "a").await.unwrap());
-    assert!(!data_permission::is_granted(&mut uow, omar, DataType::Rule, "a").await.unwrap());
+    assert!(!data_permission::is_granted(&mut uow, omar, Level::Rule, "a").await.unwrap());
     // With one: to the creator alone.
     data_permission::grant_created(&mut uow, lina, NS, kind, "b").await.unwrap();
     assert_eq!(data_permission::granted(&mut uow, lina, kind).await.unwrap(), ["a", "b"]);

@@ -1,11 +1,12 @@
 //! Rules in answers.
 
+use longmen_core::model::Level;
 use longmen_db::Tx;
 use longmen_db::repository::{rule, rule::RuleRow};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::api::condition::{ConditionResponse, Owner};
+use crate::api::condition::ConditionResponse;
 use crate::error::ApiResult;
 
 /// A rule in an answer; lists leave the conditions null. It does not tell its namespace.
@@ -73,7 +74,7 @@ impl RuleResponse {
         answer.rule_conditions = Some(
             conditions
                 .into_iter()
-                .map(|row| ConditionResponse::new(tx, Owner::Rule, row))
+                .map(|row| ConditionResponse::new(tx, Level::Rule, row))
                 .collect(),
         );
         Ok(answer)

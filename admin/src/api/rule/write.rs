@@ -1,9 +1,8 @@
 //! Creating, changing, switching and deleting rules.
 
-use longmen_core::model::{Rule, Selector};
+use longmen_core::model::{Level, Rule, Selector};
 use longmen_core::sync::{Event, Group};
-use longmen_db::repository::data_permission::{self, DataType};
-use longmen_db::repository::{rule, selector};
+use longmen_db::repository::{data_permission, rule, selector};
 use longmen_db::{Change, Operation, Tx};
 
 use super::request::{RuleDraft, RuleRequest};
@@ -11,7 +10,7 @@ use crate::api::common::{
     BatchDelete, MISSING_RULE, MISSING_SELECTOR, absent, distinct, filled, missing,
 };
 use crate::api::condition::{check_usable, in_words};
-use crate::api::handle::{HandleScope, validate_handle};
+use crate::api::handle::validate_handle;
 use crate::audit::{self, Differences, Kind};
 use crate::context::Context;
 use crate::error::{ApiError, ApiResult};
@@ -33,7 +32,7 @@ pub(super) async fn create(
     let stored = draft.to_rule(&id, &owner.plugin_name);
     rule::insert(&mut uow, &stored, &draft.new_conditions(&[])).await?;
     let (user, namespace) = (&context.caller()?.user_id, &draft.namespace_id);
-    data_permission::grant_created(&mut uow, user, namespace, DataType::Rule, &id).await?;
+    data_permission::grant_created(&mut uow, user, namespace, Level::Rule, &id).await?;
     uow.record(changed(&stored, Operation::Create).after(&stored));
     audit::created(&mut uow, Kind::Rule, &draft.name).await?;
     uow.commit().await?;
@@ -121,7 +120,7 @@ async fn owner(tx: &mut Tx, context: &Context, draft: &RuleDraft) -> ApiResult<S
         )));
     }
     let handle = draft.handle.as_deref();
-    validate_handle(context.state(), &owner.plugin_name, HandleScope::Rule, handle)?;
+    validate_handle(context.state(), &owner.plugin_name, Level::Rule, handle)?;
     Ok(owner)
 }
 

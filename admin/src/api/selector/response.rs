@@ -1,6 +1,6 @@
 //! Selectors in answers.
 
-use longmen_core::model::SelectorType;
+use longmen_core::model::{Level, SelectorType};
 use longmen_db::Tx;
 use longmen_db::repository::binding::{self, Bound};
 use longmen_db::repository::selector::{self, SelectorRow};
@@ -8,7 +8,7 @@ use longmen_db::repository::upstream;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::api::condition::{ConditionResponse, Owner};
+use crate::api::condition::ConditionResponse;
 use crate::api::discovery_upstream::response::{
     DiscoveryHandlerResponse, DiscoveryResponse, UpstreamResponse,
 };
@@ -110,7 +110,7 @@ impl SelectorResponse {
         answer.selector_conditions = Some(
             conditions
                 .into_iter()
-                .map(|row| ConditionResponse::new(tx, Owner::Selector, row))
+                .map(|row| ConditionResponse::new(tx, Level::Selector, row))
                 .collect(),
         );
         if let Some(binding) = binding::find_of(tx, Bound::Selector(&id)).await? {

@@ -1,15 +1,14 @@
 //! Creating, changing, switching and deleting selectors.
 
-use longmen_core::model::Selector;
+use longmen_core::model::{Level, Selector};
 use longmen_core::sync::{Event, Group};
-use longmen_db::repository::data_permission::{self, DataType};
-use longmen_db::repository::{self, selector};
+use longmen_db::repository::{self, data_permission, selector};
 use longmen_db::{Change, Operation, UnitOfWork};
 
 use super::request::{SelectorDraft, SelectorRequest};
 use crate::api::common::{BatchDelete, MISSING_SELECTOR, absent, distinct, filled, missing};
 use crate::api::condition::{check_usable, in_words};
-use crate::api::handle::{HandleScope, validate_handle};
+use crate::api::handle::validate_handle;
 use crate::audit::{self, Differences, Kind};
 use crate::context::Context;
 use crate::error::{ApiError, ApiResult};
@@ -32,7 +31,7 @@ pub(super) async fn create(
     let stored = draft.to_selector(&id, &plugin_name);
     selector::insert(&mut uow, &stored, &draft.new_conditions(&[])).await?;
     let (user, namespace) = (&context.caller()?.user_id, &draft.namespace_id);
-    data_permission::grant_created(&mut uow, user, namespace, DataType::Selector, &id).await?;
+    data_permission::grant_created(&mut uow, user, namespace, Level::Selector, &id).await?;
     uow.record(changed(&stored, Operation::Create).after(&stored));
     audit::created(&mut uow, Kind::Selector, &draft.name).await?;
     uow.commit().await?;
@@ -118,7 +117,7 @@ async fn checked(
     let plugin = repository::plugin::find(&mut tx, &draft.plugin_id).await?;
     // Seen by the field rules just before: only a deletion in between leads here.
     let plugin = plugin.ok_or_else(|| missing("pluginId", "plugin is not existed"))?;
-    validate_handle(state, &plugin.name, HandleScope::Selector, draft.handle.as_deref())?;
+    validate_handle(state, &plugin.name, Level::Selector, draft.handle.as_deref())?;
     Ok((draft, plugin.name))
 }
 
