@@ -1,8 +1,8 @@
 //! Rules in answers.
 
-use longmen_core::model::Level;
+use longmen_core::model::{Level, Rule};
 use longmen_db::Tx;
-use longmen_db::repository::{rule, rule::RuleRow};
+use longmen_db::repository::conditioned::{self, Stored};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -45,8 +45,8 @@ pub(crate) struct RuleResponse {
 impl RuleResponse {
     /// A row of a list.
     #[must_use]
-    pub(crate) fn listed(tx: &Tx, row: RuleRow) -> Self {
-        let RuleRow { rule, created_ms, updated_ms } = row;
+    pub(crate) fn listed(tx: &Tx, row: Stored<Rule>) -> Self {
+        let Stored { object: rule, created_ms, updated_ms } = row;
         Self {
             match_mode_name: rule.mode().name(),
             id: rule.id,
@@ -68,8 +68,8 @@ impl RuleResponse {
     ///
     /// # Errors
     /// Failures of the store.
-    pub(crate) async fn detailed(tx: &mut Tx, row: RuleRow) -> ApiResult<Self> {
-        let conditions = rule::conditions(tx, &row.rule.id).await?;
+    pub(crate) async fn detailed(tx: &mut Tx, row: Stored<Rule>) -> ApiResult<Self> {
+        let conditions = conditioned::conditions::<Rule>(tx, &row.object.id).await?;
         let mut answer = Self::listed(tx, row);
         answer.rule_conditions = Some(
             conditions

@@ -2,7 +2,7 @@
 
 use longmen_core::model::{Level, Selector};
 use longmen_core::sync::{Event, Group};
-use longmen_db::repository::{self, data_permission, selector};
+use longmen_db::repository::{self, conditioned, data_permission, selector};
 use longmen_db::{Change, Operation, UnitOfWork};
 
 use super::request::{SelectorDraft, SelectorRequest};
@@ -44,7 +44,7 @@ pub(super) async fn update(
     (Path(id), Body(request)): (Path<String>, Body<SelectorRequest>),
 ) -> ApiResult<Reply<u64>> {
     let mut tx = context.read().await?;
-    if selector::find(&mut tx, &id).await?.is_none() {
+    if conditioned::find::<Selector>(&mut tx, &id).await?.is_none() {
         return Err(missing("updateSelector.id", MISSING_SELECTOR));
     }
     drop(tx);
@@ -60,11 +60,11 @@ pub(super) async fn batch_enabled(
     let enabled = request.enabled.unwrap_or_default();
     let namespace = filled(request.namespace_id.as_deref());
     let mut uow = context.begin().await?;
-    let rows = selector::find_many_for_update(&mut uow, &ids).await?;
-    let found = rows.iter().map(|row| &row.selector);
+    let rows = conditioned::find_many_for_update::<Selector>(&mut uow, &ids).await?;
+    let found = rows.iter().map(|row| &row.object);
     let found: Vec<&Selector> = found.filter(|found| in_namespace(found, namespace)).collect();
     absent(&ids, |id| found.iter().any(|found| found.id == id), "selectors")?;
-    selector::set_enabled(&mut uow, &ids, enabled).await?;
+    conditioned::set_enabled::<Selector>(&mut uow, &ids, enabled).await?;
     // In the order of the request, as the reference pushes them.
     for before in ids.iter().filter_map(|id| found.iter().find(|found| found.id == *id)) {
         let after = Selector { enabled, ..(*before).clone() };
@@ -83,8 +83,8 @@ pub(super) async fn delete(
 ) -> ApiResult<Reply<usize>> {
     let namespace = request.namespace_id.as_deref();
     let mut uow = context.begin().await?;
-    let rows = selector::find_many_for_update(&mut uow, &request.ids()).await?;
-    let found = rows.iter().map(|row| &row.selector);
+    let rows = conditioned::find_many_for_update::<Selector>(&mut uow, &request.ids()).await?;
+    let found = rows.iter().map(|row| &row.object);
     let ids: Vec<&str> = found
         .filter(|found| in_namespace(found, namespace))
         .map(|found| found.id.as_str())
@@ -126,8 +126,10 @@ async fn checked(
 async fn change(context: &Context, id: &str, request: &SelectorRequest) -> ApiResult<u64> {
     let (draft, plugin_name) = checked(context.state(), request).await?;
     let mut uow = context.begin().await?;
-    let Some(before) = selector::find_for_update(&mut uow, id).await? else { return Ok(0) };
-    let before = before.selector;
+    let Some(before) = conditioned::find_for_update::<Selector>(&mut uow, id).await? else {
+        return Ok(0);
+    };
+    let before = before.object;
     if !in_namespace(&before, Some(&draft.namespace_id)) {
         return Ok(0);
     }
@@ -155,7 +157,7 @@ fn same_plugin(before: &Selector, draft: &SelectorDraft) -> ApiResult<()> {
 }
 
 async fn own_conditions(uow: &mut UnitOfWork, id: &str) -> ApiResult<Vec<String>> {
-    let rows = selector::conditions(uow, id).await?;
+    let rows = conditioned::conditions::<Selector>(uow, id).await?;
     Ok(rows.into_iter().map(|row| row.id).collect())
 }
 

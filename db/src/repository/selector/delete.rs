@@ -3,9 +3,9 @@
 use longmen_core::model::{Level, Rule, Selector};
 use longmen_core::sync::{Event, Group};
 
-use super::find_many_for_update;
 use crate::Result;
 use crate::change::{Change, Operation};
+use crate::repository::conditioned::find_many_for_update;
 use crate::repository::{binding, condition, data_permission, rule};
 use crate::state::Binding;
 use crate::statement::execute_in;
@@ -67,12 +67,15 @@ impl Removed {
 /// # Errors
 /// The database's.
 pub async fn delete<S: AsRef<str>>(uow: &mut UnitOfWork, ids: &[S]) -> Result<Removed> {
-    let selectors: Vec<Selector> =
-        find_many_for_update(uow, ids).await?.into_iter().map(|row| row.selector).collect();
+    let selectors: Vec<Selector> = find_many_for_update::<Selector>(uow, ids)
+        .await?
+        .into_iter()
+        .map(|row| row.object)
+        .collect();
     let selector_ids: Vec<&str> = selectors.iter().map(|selector| selector.id.as_str()).collect();
     // None is added while the selectors are held. As they are once nobody else changes them.
     let rules = rule::of_selectors_for_update(uow, &selector_ids).await?;
-    let rules: Vec<Rule> = rules.into_iter().map(|row| row.rule).collect();
+    let rules: Vec<Rule> = rules.into_iter().map(|row| row.object).collect();
     let rule_ids: Vec<&str> = rules.iter().map(|rule| rule.id.as_str()).collect();
     let bindings = binding::delete_of_selectors(uow, &selector_ids).await?;
     data_permission::delete_of(uow, Level::Selector, &selector_ids).await?;
