@@ -123,7 +123,7 @@ impl Call {
             return Ok(HeldBody::default());
         }
         let most = self.terms.max_body_bytes;
-        let most = most.unwrap_or(self.state.config().server.request_max_bytes);
+        let most = most.unwrap_or_else(|| self.state.config().server.request_max_bytes);
         // Without a token to show, whoever calls may be anybody.
         let known = !matches!(self.terms.permission, Permission::Public | Permission::Own(_));
         let limit = if permitted && known { most } else { most.min(UNPERMITTED_BYTES) };

@@ -1,8 +1,9 @@
 //! Plugins of namespaces, the catalogue, form fields, namespaces: what is stored, what gateways are
 //! told, and what the operation log says.
 
-use longmen_core::{model::DEFAULT_NAMESPACE, sync::Event};
-use longmen_db::repository::{namespace_plugin, selector};
+use longmen_core::model::{DEFAULT_NAMESPACE, Selector};
+use longmen_core::sync::Event;
+use longmen_db::repository::{conditioned, namespace_plugin, selector};
 use longmen_db::{ChangeRow, Operation};
 use serde_json::{Value, json};
 
@@ -250,9 +251,10 @@ async fn what_a_plugin_is_referred_to_by_is_told(scene: &Scene) {
     // Left behind by whoever wrote past the API.
     let mut uow = scene.store().begin(longmen_db::Actor::system()).await.unwrap();
     let link = namespace_plugin::find_by_plugin(&mut uow, &other, &id).await.unwrap().unwrap();
-    let stored = selector::find(&mut uow, made.as_str().unwrap()).await.unwrap().unwrap();
+    let id_of_selector = made.as_str().unwrap();
+    let stored = conditioned::find::<Selector>(&mut uow, id_of_selector).await.unwrap().unwrap();
     namespace_plugin::delete(&mut uow, &[&link.id]).await.unwrap();
-    selector::insert(&mut uow, &stored.selector, &[]).await.unwrap();
+    selector::insert(&mut uow, &stored.object, &[]).await.unwrap();
     uow.commit().await.unwrap();
     assert_eq!(
         scene.refused("DELETE", "/plugin-template/batch", json!([id])).await,
