@@ -102,13 +102,16 @@ async fn bodies_under_way_are_bounded_together() {
     let path = "/namespace/insertOrUpdate";
     let mut held = announce(&admin, &format!("POST {path}"), &token, 1000).await;
     held.write_all(&[b' '; 999]).await.unwrap();
-    let full = format!("{}{}", json!({"name": "x", "description": ""}), " ".repeat(900));
+    // Names are unique, and the first calls may come before the held bytes count.
+    let calls = std::sync::atomic::AtomicU32::new(0);
     let send = async || {
+        let name = format!("x{}", calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        let full = format!("{}{}", json!({"name": name, "description": ""}), " ".repeat(900));
         let headers = [
             ("X-Access-Token".to_owned(), token.clone()),
             ("Content-Type".to_owned(), "application/json".to_owned()),
         ];
-        admin.call("POST", path, &headers, Some(full.clone())).await.json.unwrap()
+        admin.call("POST", path, &headers, Some(full)).await.json.unwrap()
     };
     let until = async |wanted: &dyn Fn(&Value) -> bool| {
         timeout(DEADLINE, async {
