@@ -100,13 +100,27 @@ field() {
     sed -n "s/^[^{]*{/{/; s/\"$1\":\"\([^\"]*\)\"/\n\1\n/; s/^[^\n]*\n\([^\n]*\)\n.*/\1/p" | head -n 1
 }
 
-# api METHOD PATH [BODY]: the admin's answer; fails with its message unless its code is 200
+# Password and token go to curl by standard input: arguments can be read by every user of the
+# machine.
+
+# log_in: the admin's answer to the log-in of user admin
+log_in() {
+    printf '%s' "$password" | curl -sS -m 10 -G "$admin/platform/login" \
+        --data-urlencode userName=admin --data-urlencode password@- | checked "GET /platform/login"
+}
+
+# api METHOD PATH [BODY]: the admin's answer
 api() {
+    printf 'X-Access-Token: %s\n' "$token" | curl -sS -m 10 -X "$1" "$admin$2" -H @- \
+        -H 'Content-Type: application/json' ${3:+-d "$3"} | checked "$1 ${2%%\?*}"
+}
+
+# checked WHAT: passes the answer on; fails with it unless its code is 200
+checked() {
     local answer
-    answer=$(curl -sS -m 10 -X "$1" "$admin$2" -H 'Content-Type: application/json' \
-        -H "X-Access-Token: ${token:-}" ${3:+-d "$3"})
+    answer=$(cat)
     if [[ $answer != *'"code":200'* ]]; then
-        fail "$1 ${2%%\?*}: the admin answered $answer"
+        fail "$1: the admin answered $answer"
     fi
     printf '%s\n' "$answer"
 }
@@ -114,7 +128,7 @@ api() {
 # Each step is taken only if an earlier run has not: data may be there already.
 register_demo() {
     local selector upstreams detail handler rules page="currentPage=1&pageSize=100"
-    token=$(api GET "/platform/login?userName=admin&password=$password" | field token)
+    token=$(log_in | field token)
     [[ -n $token ]] || fail "the login's answer has no token"
 
     selector=$(api GET "/selector?pluginId=5&name=demo&namespaceId=$namespace&$page" \

@@ -88,17 +88,17 @@ impl RunningAdmin {
     }
 
     /// Stops listening, lets requests in work and tasks end within the configured grace, closes the
-    /// store. Says whether all went well.
+    /// store. Says whether all of it ended by itself, in time and without a failure.
     pub async fn stop(self) -> bool {
         // The listener drains its connections within the grace; what else runs gets a little more.
         let grace = self.state.config().server.shutdown_grace + Duration::from_secs(1);
-        let well = self.state.life().stop(grace).await;
+        let ended = self.state.life().stop(grace).await;
         // Waits for open transactions; whoever still holds one must not hold up the end.
         let closed = tokio::time::timeout(CLOSE_DEADLINE, self.state.store().close()).await;
         if closed.is_err() {
             tracing::warn!(after = ?CLOSE_DEADLINE, "the store was left with open transactions");
         }
-        well && closed.is_ok()
+        ended.well() && closed.is_ok()
     }
 }
 

@@ -60,6 +60,19 @@ impl ApiError {
         Self::Refused(format!("{name} should be of type {java_type}").into())
     }
 
+    /// Whether making the call again can help, and cannot do a thing twice: nothing was written,
+    /// or nothing was to be.
+    #[must_use]
+    pub fn may_be_tried_again(&self, method: &http::Method) -> bool {
+        use longmen_db::Error;
+        let Self::Internal(error) = self else { return false };
+        match error.downcast_ref::<Error>() {
+            Some(Error::Busy { .. } | Error::NodeLeaseOver) => true,
+            Some(error) => error.is_transient() && method.is_safe(),
+            None => false,
+        }
+    }
+
     /// The code in the body.
     #[must_use]
     pub const fn code(&self) -> i32 {
@@ -94,8 +107,35 @@ impl From<longmen_db::Error> for ApiError {
             tracing::debug!(%error, "a write met a row with the same key");
             return Self::refused("unique index conflict, please enter again");
         }
+        if let longmen_db::Error::Reference { constraint, .. } = &error {
+            tracing::debug!(%error, "a write refers to what is not there, or is still referred to");
+            return Self::refused(format!(
+                "{}: refers to what is not there any more, or is what others still refer to; \
+                 expected ids of objects that are there, look again and repeat the call",
+                field_of(constraint),
+            ));
+        }
         Self::Internal(error.into())
     }
+}
+
+/// The member of a request that a constraint is about, as far as its name tells: PostgreSQL's ends
+/// with the column, SQLite gives none.
+fn field_of(constraint: &str) -> &'static str {
+    const FIELDS: [(&str, &str); 9] = [
+        ("proxy_selector_id", "proxySelectorId"),
+        ("selector_id", "selectorId"),
+        ("discovery_handler_id", "discoveryHandlerId"),
+        ("discovery_id", "discoveryId"),
+        ("namespace_id", "namespaceId"),
+        ("plugin_id", "pluginId"),
+        ("rule_id", "ruleId"),
+        ("role_id", "roleId"),
+        ("user_id", "userId"),
+    ];
+    let column = constraint.strip_suffix("_fkey").unwrap_or(constraint);
+    let found = FIELDS.iter().find(|(name, _)| column.ends_with(name));
+    found.map_or("id", |(_, field)| field)
 }
 
 /// The failure envelope; `data` is always null.
@@ -162,6 +202,37 @@ mod tests {
             json,
             serde_json::json!({"code": 601, "message": "token has no permission", "data": null})
         );
+    }
+
+    #[test]
+    fn only_what_cannot_happen_twice_is_tried_again() {
+        use http::Method;
+        let inside = |error: longmen_db::Error| ApiError::from(error);
+        let lease_over = inside(longmen_db::Error::NodeLeaseOver);
+        assert!(lease_over.may_be_tried_again(&Method::POST));
+        for error in [
+            inside(longmen_db::Error::NoFreeNode),
+            ApiError::refused("no"),
+            ApiError::Token,
+            anyhow::anyhow!("x").into(),
+        ] {
+            assert!(!error.may_be_tried_again(&Method::GET), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_broken_reference_is_a_refusal_with_its_field() {
+        for (constraint, field) in [
+            ("plugin_handle_plugin_id_fkey", "pluginId"),
+            ("discovery_rel_proxy_selector_id_fkey", "proxySelectorId"),
+            ("rule_selector_id_fkey", "selectorId"),
+            ("", "id"),
+        ] {
+            let (constraint, message) = (constraint.to_owned(), "driver's text".to_owned());
+            let error = ApiError::from(longmen_db::Error::Reference { constraint, message });
+            let told = error.client_message().into_owned();
+            assert!(told.starts_with(&format!("{field}: ")) && !told.contains("driver"), "{told}");
+        }
     }
 
     #[tokio::test]

@@ -23,17 +23,13 @@ async fn main() -> ExitCode {
         println!("{text}");
         return ExitCode::SUCCESS;
     }
-    let command = match Command::take(&mut arguments) {
-        Ok(command) => command,
-        Err(text) => return refused(text),
-    };
-    let loaded = match AdminConfig::load(&arguments, &ProcessEnvironment, Path::new(DEFAULT_FILE)) {
-        Ok(loaded) => loaded,
-        Err(error) => return refused(error),
-    };
-    let done = match command {
-        Command::Serve => run(loaded).await,
-        Command::RestoreMark => mark(&loaded.config).await,
+    let command = Command::take(&mut arguments);
+    let loaded = AdminConfig::load(&arguments, &ProcessEnvironment, Path::new(DEFAULT_FILE));
+    let done = match (command, loaded) {
+        (Err(text), _) => return refused(text),
+        (_, Err(error)) => return refused(error),
+        (Ok(Command::Serve), Ok(loaded)) => run(loaded).await,
+        (Ok(Command::RestoreMark), Ok(loaded)) => mark(&loaded.config).await,
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

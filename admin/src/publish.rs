@@ -21,6 +21,7 @@ mod gateways;
 mod handshake;
 mod hub;
 mod object;
+mod patience;
 mod pruner;
 mod refreshes;
 mod sequence;
@@ -43,6 +44,7 @@ pub use gateways::{GatewayView, Gateways};
 
 use dispatcher::Dispatcher;
 use hub::Hub;
+use patience::Patience;
 use refreshes::Refreshes;
 use token::SyncToken;
 
@@ -61,6 +63,8 @@ struct Shared {
     hub: Arc<Hub>,
     refreshes: Refreshes,
     gateways: Gateways,
+    /// How long the store may take.
+    patience: Patience,
     /// The answer to the question for the running mode.
     running_mode: Utf8Bytes,
     /// Has the dispatcher read the table now.
@@ -77,13 +81,15 @@ impl Publisher {
         let token = SyncToken::open(configured, &config.token_path)?;
         let running_mode = serde_json::to_string(&RunningMode::standalone(context_path))?.into();
         let limits = &config.websocket;
+        let patience = Patience::new(config.query_timeout);
         Ok(Self(Arc::new(Shared {
-            refreshes: Refreshes::new(store.clone()),
+            refreshes: Refreshes::new(store.clone(), patience),
             store,
             token,
             hub: Arc::new(Hub::new(limits.max_sessions, limits.queue_size)),
             config: config.clone(),
             gateways: Gateways::default(),
+            patience,
             running_mode,
             poke: Notify::new(),
         })))
@@ -98,7 +104,8 @@ impl Publisher {
         let dispatcher = Dispatcher::new(Arc::clone(&self.0)).await?;
         let (runtime, stop) = (Handle::current(), life.soft());
         life.spawn(&runtime, "dispatcher", dispatcher.run(stop.clone()));
-        let pruner = pruner::run(self.0.store.clone(), history.clone(), stop.clone());
+        let (store, patience) = (self.0.store.clone(), self.0.patience);
+        let pruner = pruner::run(store, history.clone(), patience, stop.clone());
         life.spawn(&runtime, "pruner", pruner);
         Ok(())
     }

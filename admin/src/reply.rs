@@ -69,7 +69,7 @@ impl IntoResponse for PlainText {
 }
 
 /// What a handler may answer, with its place in the API document.
-pub trait Answer: IntoResponse {
+pub trait Answer: IntoResponse + Send {
     /// The media type and schema of the answer, and the schemas that it refers to.
     fn describe() -> Described;
 }
@@ -81,7 +81,7 @@ pub type Described = (
     Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::Schema>)>,
 );
 
-impl<T: Serialize + ToSchema> Answer for Reply<T> {
+impl<T: Serialize + ToSchema + Send> Answer for Reply<T> {
     fn describe() -> Described {
         let mut schemas = Vec::new();
         T::schemas(&mut schemas);

@@ -3,17 +3,35 @@
 //! A route cannot be registered without saying who may call it, and the check is made here, in one
 //! place, between binding the request and running the handler:
 //! token → binding and field rules → permission → the handler with its parameter rules.
+//! A body is read only where the handler's input takes one, and of a caller without the permission
+//! only as much as it takes to tell what is wrong with it.
 //!
-//! ```text
+//! ```no_run
+//! use longmen_admin::context::Context;
+//! use longmen_admin::error::ApiResult;
+//! use longmen_admin::extract::Ids;
+//! use longmen_admin::permission::Permission::{AnyOf, Authenticated};
+//! use longmen_admin::reply::Reply;
+//! use longmen_admin::router::Routes;
+//!
+//! async fn list(context: Context, (): ()) -> ApiResult<Reply<Vec<String>>> {
+//!     Ok(Reply::data(vec![context.caller()?.name.clone()]))
+//! }
+//!
+//! async fn delete(_context: Context, ids: Ids) -> ApiResult<Reply<usize>> {
+//!     Ok(Reply::new("delete success", ids.checked("deleteThings")?.len()))
+//! }
+//!
 //! pub fn routes() -> Routes {
-//!     Routes::new("namespace")
-//!         .get("/namespace/list", AnyOf(&["system:namespace:list"]), "Lists namespaces", list)
-//!         .delete("/namespace/batch", Authenticated, "Deletes namespaces", delete)
+//!     Routes::new("thing")
+//!         .get("/thing/list", AnyOf(&["system:thing:list"]), "Lists things", list)
+//!         .delete("/thing/batch", Authenticated, "Deletes things", delete)
 //! }
 //! ```
 //!
 //! Source: ShenYu 2.7.1 admin, order of checks and texts as executed.
 
+mod body;
 mod build;
 mod call;
 
@@ -31,7 +49,10 @@ use crate::{
     state::AppState,
 };
 
+pub use body::BodyBudget;
 pub use build::RouteTable;
+
+use call::Terms;
 
 /// The routes of one resource, or of all of them together.
 #[derive(Debug, Default)]
@@ -145,7 +166,9 @@ impl Routes {
     {
         let mut input = InputDoc::default();
         I::describe(&mut input);
-        let serve = call::serve(method.clone(), path, permission, max_body_bytes, handler);
+        let takes_body = input.body.is_some();
+        let terms = Terms { path, permission, takes_body, max_body_bytes };
+        let serve = call::serve(method.clone(), terms, handler);
         let tag = self.tag;
         let output = A::describe();
         self.routes.push(Route { method, path, permission, summary, tag, input, output, serve });

@@ -1,7 +1,7 @@
 //! The listener: accepting, bounding and draining connections.
 //!
 //! axum's own loop sets no deadline for request heads and no limit on connections, so a peer that
-//! sends nothing would stay for ever; this one closes it.
+//! sends nothing, or takes nothing of its answer, would stay for ever; this one closes it.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
-use longmen_core::lifecycle::Lifecycle;
+use longmen_core::{io::WriteStall, lifecycle::Lifecycle};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
@@ -24,6 +24,15 @@ use crate::config::ServerConfig;
 /// The address a call came from, in the extensions of its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer(pub SocketAddr);
+
+/// How long a peer may keep a connection waiting.
+#[derive(Debug, Clone, Copy)]
+struct Deadlines {
+    /// To send the head of a request.
+    head: Duration,
+    /// To take anything of what is written to it.
+    write_stall: Duration,
+}
 
 /// How many connections are open at once; more wait in the listener's queue.
 const MAX_CONNECTIONS: usize = 8192;
@@ -41,7 +50,8 @@ pub(crate) async fn serve(
     config: ServerConfig,
     life: Lifecycle,
 ) {
-    let head_deadline = config.client_head_timeout;
+    let deadlines =
+        Deadlines { head: config.client_head_timeout, write_stall: config.client_write_stall };
     let stop = life.soft();
     let connections = TaskTracker::new();
     let cut = CancellationToken::new();
@@ -57,7 +67,7 @@ pub(crate) async fn serve(
             let _place = place;
             tokio::select! {
                 () = cut.cancelled() => {}
-                () = serve_connection(stream, peer, router, stop, head_deadline) => {}
+                () = serve_connection(stream, peer, router, stop, deadlines) => {}
             }
         });
     }
@@ -78,7 +88,7 @@ async fn serve_connection(
     peer: SocketAddr,
     router: Router,
     stop: CancellationToken,
-    head_deadline: Duration,
+    deadlines: Deadlines,
 ) {
     let service = router.map_request(move |mut request: http::Request<_>| {
         request.extensions_mut().insert(Peer(peer));
@@ -87,8 +97,11 @@ async fn serve_connection(
     let mut connection = std::pin::pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(head_deadline)
-            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
+            .header_read_timeout(deadlines.head)
+            .serve_connection(
+                TokioIo::new(WriteStall::new(stream, deadlines.write_stall)),
+                TowerToHyperService::new(service),
+            )
             .with_upgrades()
     );
     let result = tokio::select! {

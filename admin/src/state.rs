@@ -11,6 +11,7 @@ use crate::{
     auth::{PasswordCipher, Passwords, PathPatterns},
     config::AdminConfig,
     publish::Publisher,
+    router::BodyBudget,
 };
 
 /// The shared parts of one running admin; clones are handles to the same.
@@ -26,6 +27,7 @@ struct Shared {
     passwords: Passwords,
     publisher: Publisher,
     plugins: Registry,
+    bodies: BodyBudget,
     life: Lifecycle,
 }
 
@@ -41,6 +43,7 @@ impl AppState {
         };
         let publisher = Publisher::new(store.clone(), &config.sync, &config.server.context_path)?;
         Ok(Self(Arc::new(Shared {
+            bodies: BodyBudget::new(config.server.bodies_max_bytes),
             white_list: PathPatterns::new(&security.white_list),
             password_cipher,
             config,
@@ -86,6 +89,12 @@ impl AppState {
     #[must_use]
     pub fn plugins(&self) -> &Registry {
         &self.0.plugins
+    }
+
+    /// What the bodies of all calls under way may hold together.
+    #[must_use]
+    pub fn bodies(&self) -> &BodyBudget {
+        &self.0.bodies
     }
 
     /// The sync with gateways.

@@ -14,7 +14,7 @@ use longmen_core::snapshot::{
     MissingPlugin, Publisher, PublisherOptions, SnapshotStore, UpstreamMode,
 };
 use longmen_core::telemetry::access_log::AccessLog;
-use longmen_core::upstream::{ClientFactory, UpstreamClient};
+use longmen_core::upstream::{ClientFactory, EndpointRegistry, UpstreamClient};
 use tokio::runtime::{Builder, Runtime};
 use tracing::info;
 
@@ -29,6 +29,7 @@ use crate::stack::{Filters, Parts};
 use crate::stop::Work;
 use crate::sync::{self, Applier, LinkOptions};
 use crate::worker::{ConnectionLimit, Worker};
+use crate::upstreams;
 
 /// How often old snapshots are looked at.
 const RELEASE: Duration = Duration::from_secs(1);
@@ -75,6 +76,8 @@ pub struct RunningGateway {
     pub management: SocketAddr,
     /// What is in force.
     pub store: Arc<SnapshotStore>,
+    /// The states of the upstreams.
+    pub upstreams: EndpointRegistry,
     /// Where the counters of upstream connections are.
     pub clients: ClientFactory,
     work: Work,
@@ -138,7 +141,9 @@ impl GatewayBuilder {
         let watchers = Watchers::start(&config)?;
         let filters = edge::filters(&config)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.to_string()))?;
-        let publisher = Publisher::new(Arc::clone(&store), registry, publisher_options(&config));
+        let known = EndpointRegistry::new(upstreams::endpoint_options(&config));
+        let options = publisher_options(&config, &known);
+        let publisher = Publisher::new(Arc::clone(&store), registry, options);
         let applier = Applier::new(publisher, watchers.metrics.clone());
         let prefixes = config.filters.health_paths.clone();
         let endpoints = Endpoints::new(
@@ -181,6 +186,7 @@ impl GatewayBuilder {
         };
         work.lifecycle.spawn(control.handle(), "handover", post.run(opened.predecessor, spare));
         housekeeping(&applier, &control, &work.lifecycle);
+        upstreams::check(&config, &known, control.handle(), &work.lifecycle);
         let sessions = Arc::new(AtomicUsize::new(0));
         if let Some(metrics) = &watchers.metrics {
             edge::control_figures(metrics, &store, &applier, &sessions);
@@ -192,6 +198,7 @@ impl GatewayBuilder {
             address,
             management,
             store,
+            upstreams: known,
             clients,
             work,
             stopping,
@@ -260,7 +267,7 @@ impl Drop for RunningGateway {
     }
 }
 
-fn publisher_options(config: &GatewayConfig) -> PublisherOptions {
+fn publisher_options(config: &GatewayConfig, upstreams: &EndpointRegistry) -> PublisherOptions {
     PublisherOptions {
         on_missing: match config.plugins.on_missing {
             OnMissing::Refuse => MissingPlugin::Refuse,
@@ -272,6 +279,7 @@ fn publisher_options(config: &GatewayConfig) -> PublisherOptions {
             UpstreamsMode::Merge => UpstreamMode::Merge,
         },
         zone: config.time_zone.time_zone(),
+        endpoints: upstreams.clone(),
     }
 }
 
@@ -339,6 +347,7 @@ fn start_workers(
         error_status: edge::error_status(config),
         rpc_type_header: config.compat.rpc_type_header == RpcTypeHeader::Honour,
         tunnels: work.tunnels.clone(),
+        calls: upstreams::call_options(config),
         ..DriverOptions::default()
     };
     let mut workers = Vec::with_capacity(listeners.len());

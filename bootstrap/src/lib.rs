@@ -19,6 +19,7 @@ mod sockets;
 mod stack;
 mod stop;
 mod sync;
+mod upstreams;
 mod worker;
 
 pub use client::SetupError;

@@ -47,7 +47,7 @@ impl Work {
         let websockets = self.tunnels.open();
         let requests = self.in_flight.current().saturating_sub(websockets);
         let idle = self.connections.open().saturating_sub(requests);
-        let well = self.lifecycle.stop(Duration::ZERO).await;
+        let well = !self.lifecycle.cut_off().await.failed;
         let elapsed = begun.elapsed();
         if in_time {
             info!(?elapsed, "everything came to its end");

@@ -2,6 +2,8 @@
 
 mod drain;
 mod metered;
+mod replay;
+mod timed;
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -14,6 +16,8 @@ use hyper::body::Incoming;
 
 pub use drain::drain;
 pub use metered::{BodyLimit, Meter};
+pub(crate) use replay::Replay;
+pub use timed::BodyTimes;
 
 /// Why a body ended early.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +43,9 @@ pub enum BodyError {
         /// How long, in milliseconds.
         millis: u64,
     },
+    /// The time of the whole request is over.
+    #[error("the time of the request is over")]
+    OverTime,
 }
 
 type BoxedBody = Pin<Box<dyn HttpBody<Data = Bytes, Error = BodyError> + Send>>;
@@ -69,6 +76,16 @@ impl Body {
         B: HttpBody<Data = Bytes, Error = BodyError> + Send + 'static,
     {
         Self(Kind::Boxed(Box::pin(body)))
+    }
+
+    /// Bounds the body in time; one that is in memory or ended is returned as it is.
+    #[must_use]
+    pub fn timed(self, times: BodyTimes) -> Self {
+        match &self.0 {
+            Kind::Empty | Kind::Full(_) => self,
+            Kind::Incoming(incoming) if incoming.is_end_stream() => self,
+            Kind::Incoming(_) | Kind::Boxed(_) => timed::bound(self, times),
+        }
     }
 
     /// The bytes, when the body is in memory and unread: such a body can be sent again.

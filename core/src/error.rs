@@ -16,7 +16,7 @@ use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 
-use crate::body::Body;
+use crate::body::{Body, BodyError};
 use crate::chain::Arrival;
 
 pub use grpc::is_grpc;
@@ -73,6 +73,8 @@ pub enum Reason {
     RuleNotFound,
     /// The matched selector has no usable upstream.
     NoUpstream,
+    /// Another upstream was to be tried, and there is none.
+    NoUpstreamLeft,
     /// No plugin chose a target.
     NoTarget,
     /// A guard that cannot run was meant for this request.
@@ -87,6 +89,12 @@ pub enum Reason {
     NotReady,
     /// A handler panicked.
     Panic,
+    /// The client sent nothing of its body for too long.
+    ClientBodyTimeout,
+    /// The request took longer than any may.
+    TotalTimeout,
+    /// The upstream is at its limit of requests.
+    UpstreamOverloaded,
     /// The upstream refused the connection or cannot be reached.
     UpstreamConnect,
     /// Connecting to the upstream took too long.
@@ -105,6 +113,10 @@ pub enum Reason {
     UpstreamProtocol,
     /// The upstream refused to switch protocols.
     UpstreamUpgrade,
+    /// The upstream sent nothing of its body for too long.
+    UpstreamBodyTimeout,
+    /// The upstream's body broke off.
+    UpstreamBodyReset,
     /// The client left before the end of the answer.
     ClientGone,
     /// The gateway stops.
@@ -126,6 +138,7 @@ impl Reason {
             Self::SelectorNotFound => "selector_not_found",
             Self::RuleNotFound => "rule_not_found",
             Self::NoUpstream => "no_upstream",
+            Self::NoUpstreamLeft => "no_upstream_left",
             Self::NoTarget => "no_target",
             Self::PluginUnavailable => "plugin_unavailable",
             Self::PluginRefused => "plugin_refused",
@@ -133,6 +146,9 @@ impl Reason {
             Self::Overloaded => "overloaded",
             Self::NotReady => "not_ready",
             Self::Panic => "panic",
+            Self::ClientBodyTimeout => "client_body_timeout",
+            Self::TotalTimeout => "total_timeout",
+            Self::UpstreamOverloaded => "upstream_overloaded",
             Self::UpstreamConnect => "upstream_connect",
             Self::UpstreamConnectTimeout => "upstream_connect_timeout",
             Self::UpstreamDns => "upstream_dns",
@@ -142,6 +158,8 @@ impl Reason {
             Self::UpstreamReset => "upstream_reset",
             Self::UpstreamProtocol => "upstream_protocol",
             Self::UpstreamUpgrade => "upstream_upgrade",
+            Self::UpstreamBodyTimeout => "upstream_body_timeout",
+            Self::UpstreamBodyReset => "upstream_body_reset",
             Self::ClientGone => "client_gone",
             Self::Stopping => "stopping",
             Self::Idle => "idle",
@@ -231,9 +249,9 @@ impl GatewayError {
 
     /// Sets the status and the text that the reference uses for this.
     #[must_use]
-    pub fn shenyu(mut self, status: StatusCode, message: &'static str) -> Self {
+    pub fn shenyu(mut self, status: StatusCode, message: impl Into<Cow<'static, str>>) -> Self {
         let code = i32::from(status.as_u16());
-        self.0.shenyu = Some(Face { status, code, message: Cow::Borrowed(message), bare: false });
+        self.0.shenyu = Some(Face { status, code, message: message.into(), bare: false });
         self
     }
 
@@ -249,6 +267,46 @@ impl GatewayError {
     pub fn shenyu_bare(mut self) -> Self {
         self.0.shenyu = Some(Face { bare: true, ..self.0.standard.clone() });
         self
+    }
+
+    /// What a request body that failed means: the client's fault, whoever met it.
+    #[must_use]
+    pub fn of_request_body(error: &BodyError) -> Self {
+        match error {
+            BodyError::TooLarge { limit } => Self::new(
+                Fault::Client,
+                Reason::BodyTooLarge,
+                StatusCode::PAYLOAD_TOO_LARGE,
+                format!("the body is larger than {limit} bytes"),
+            )
+            .closing(),
+            BodyError::Stalled { .. } => Self::new(
+                Fault::Client,
+                Reason::ClientBodyTimeout,
+                StatusCode::REQUEST_TIMEOUT,
+                "the request body did not arrive in time",
+            )
+            .closing()
+            .detail(error),
+            BodyError::Filter(_) => Self::new(
+                Fault::Gateway,
+                Reason::PluginFailed,
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the request body cannot be processed",
+            )
+            .closing()
+            .detail(error),
+            BodyError::OverTime => Self::new(
+                Fault::Gateway,
+                Reason::TotalTimeout,
+                StatusCode::GATEWAY_TIMEOUT,
+                "the time of the request is over",
+            )
+            .closing(),
+            BodyError::Transport(_) | BodyError::Upstream(_) => {
+                Self::bad_request(Reason::BadRequest, "the request body is broken").detail(error)
+            }
+        }
     }
 
     /// Says whether another attempt is safe.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::{Instrument, debug, error, info, info_span, warn};
+use tracing::{Instrument, error, info, info_span, warn};
 
 /// The life of one gateway or admin. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +21,25 @@ pub struct Lifecycle {
     hard: CancellationToken,
     tasks: TaskTracker,
     failed: Arc<AtomicBool>,
+}
+
+/// How a life came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "says whether something was cut off or failed"]
+pub struct Ended {
+    /// Whether everything ended by itself; otherwise the grace ran out, or a second signal came,
+    /// and what was left was cut off.
+    pub in_time: bool,
+    /// Whether a task had panicked.
+    pub failed: bool,
+}
+
+impl Ended {
+    /// Whether everything ended by itself and nothing had failed.
+    #[must_use]
+    pub const fn well(self) -> bool {
+        self.in_time && !self.failed
+    }
 }
 
 impl Lifecycle {
@@ -74,7 +93,8 @@ impl Lifecycle {
         );
     }
 
-    /// Counts something that must end before the process does, without running it here.
+    /// Counts something that must end before the process does, without running it here. What is
+    /// counted so watches [`Lifecycle::hard`] itself.
     #[must_use]
     pub fn tracker(&self) -> &TaskTracker {
         &self.tasks
@@ -98,15 +118,22 @@ impl Lifecycle {
         }
     }
 
-    /// Asks everything to stop and waits at most `grace`; then ends what is left. Says whether all
-    /// went well.
-    pub async fn stop(&self, grace: Duration) -> bool {
-        if !self.ended(grace).await {
-            debug!(left = self.tasks.len(), ?grace, "not everything came to its end in time");
+    /// Ends what is left at once. Says how it all went.
+    pub async fn cut_off(&self) -> Ended {
+        let in_time = self.tasks.is_empty();
+        if !in_time {
             self.hard.cancel();
             let _ = tokio::time::timeout(Duration::from_secs(1), self.tasks.wait()).await;
         }
-        !self.failed.load(Ordering::Relaxed)
+        Ended { in_time, failed: self.failed.load(Ordering::Relaxed) }
+    }
+
+    /// Asks everything to stop and waits at most `grace`; then ends what is left.
+    pub async fn stop(&self, grace: Duration) -> Ended {
+        if !self.ended(grace).await {
+            warn!(left = self.tasks.len(), ?grace, "not everything came to its end in time");
+        }
+        self.cut_off().await
     }
 
     /// Waits for the first SIGINT or SIGTERM, or until something else asks to stop. From then on a
@@ -140,7 +167,7 @@ impl Lifecycle {
 mod tests {
     use std::time::Duration;
 
-    use super::Lifecycle;
+    use super::{Ended, Lifecycle};
 
     #[tokio::test]
     async fn stop_waits_for_tasks_and_no_longer_than_the_grace() {
@@ -148,11 +175,13 @@ mod tests {
         let runtime = tokio::runtime::Handle::current();
         let soft = life.soft().clone();
         life.spawn(&runtime, "obedient", async move { soft.cancelled().await });
-        assert!(life.stop(Duration::from_secs(5)).await);
+        assert!(life.stop(Duration::from_secs(5)).await.well());
 
         let life = Lifecycle::new();
         life.spawn(&runtime, "stubborn", std::future::pending());
-        assert!(life.stop(Duration::from_millis(50)).await, "late, but nothing failed");
+        let ended = life.stop(Duration::from_millis(50)).await;
+        assert_eq!(ended, Ended { in_time: false, failed: false });
+        assert!(!ended.well());
         assert!(life.hard().is_cancelled());
     }
 
@@ -162,6 +191,7 @@ mod tests {
         let runtime = tokio::runtime::Handle::current();
         life.spawn(&runtime, "doomed", async { panic!("as planned") });
         tokio::time::timeout(Duration::from_secs(5), life.soft().cancelled()).await.unwrap();
-        assert!(!life.stop(Duration::from_secs(1)).await);
+        let ended = life.stop(Duration::from_secs(1)).await;
+        assert_eq!(ended, Ended { in_time: true, failed: true });
     }
 }

@@ -14,6 +14,7 @@
 mod app_auth;
 mod condition;
 mod lenient;
+mod level;
 mod metadata;
 mod plugin;
 mod proxy_selector;
@@ -24,6 +25,7 @@ mod upstream;
 pub use app_auth::{AppAuth, AppParam, AppPath, ProxyApiKey};
 pub use condition::{Condition, MatchMode};
 pub use lenient::{JsonKind, bool_or_default, i32_or_default, opt_string, string};
+pub use level::Level;
 pub use metadata::MetaData;
 pub use plugin::{Plugin, PluginClass};
 pub use proxy_selector::ProxySelector;

@@ -6,13 +6,20 @@
 
 mod address;
 mod balance;
+mod budget;
+mod check;
 mod client;
+mod clock;
 mod endpoint;
 mod header;
+mod health;
+mod latency;
+mod registry;
 mod set;
 
 pub use address::{Address, AddressFault, Scheme};
-pub use balance::{BalanceState, Choice, LoadBalance};
+pub use balance::{BalanceState, LoadBalance};
+pub use check::{CheckOptions, Checker, Probe, ProbeFuture, TcpProbe};
 pub(crate) use client::SHENYU_TIMEOUT;
 pub use client::{
     Answer, ClientFactory, ClientOptions, ConnectFailure, ConnectionStats, HyperClient, KeyStore,
@@ -20,7 +27,10 @@ pub use client::{
     SendFailure, SendFuture, SystemLookUp, TlsOptions, TlsSetupError, Tunnel, UpstreamClient,
     request_head_for,
 };
-pub use endpoint::{Endpoint, EndpointRegistry, InFlight};
+pub use clock::now_ms;
+pub use endpoint::{Endpoint, EndpointOptions, EndpointState, InFlight};
 pub(crate) use header::join_cookies;
 pub use header::{announce_body, hides_body, is_event_stream, strip_hop_by_hop};
+pub use health::{EjectionPolicy, Failure};
+pub use registry::EndpointRegistry;
 pub use set::{Member, UpstreamSet};

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use sqlx::AssertSqlSafe;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgListener, PgPoolOptions};
+use sqlx::{AssertSqlSafe, Connection as _};
 
 use crate::statement::{chunks, here, with_ids};
 use crate::tx::{Conn, Tx};
@@ -26,6 +26,24 @@ pub(crate) async fn set_limits(conn: &mut PgConnection, wait: Duration) -> Resul
     );
     // Only a number is put in.
     sqlx::raw_sql(AssertSqlSafe(sql)).execute(conn).await.map(|_| ())
+}
+
+/// How long a connection may take to show that it is alive.
+const ALIVE: Duration = Duration::from_secs(5);
+
+/// Asks whether the server at the other end of a connection answers. A link that was cut without a
+/// word does not, and then the connection must go: whoever waited for it would wait for ever, and
+/// its place in the pool would be lost.
+///
+/// SQLite has no other end.
+///
+/// # Errors
+/// It does not answer, or not in time.
+pub(crate) async fn is_alive(conn: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    match tokio::time::timeout(ALIVE, conn.ping()).await {
+        Ok(answer) => answer.map(|()| true),
+        Err(_) => Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())),
+    }
 }
 
 /// Refuses a database that cannot hold every text.

@@ -6,12 +6,13 @@
 //!
 //! ```no_run
 //! # async fn example() -> longmen_db::Result<()> {
-//! use longmen_db::{Actor, Location, Store, StoreOptions, repository::selector};
+//! use longmen_db::{Actor, Location, Store, StoreOptions, repository::conditioned};
+//! use longmen_core::model::Selector;
 //!
 //! let store = Store::open(&Location::parse("sqlite:longmen.db")?, StoreOptions::default()).await?;
 //! store.migrate().await?;
 //! let mut tx = store.read().await?;
-//! let found = selector::find(&mut tx, "1234567890").await?;
+//! let found = conditioned::find::<Selector>(&mut tx, "1234567890").await?;
 //! # Ok(())
 //! # }
 //! ```

@@ -55,6 +55,10 @@ pub(crate) async fn open(location: &Location, options: &StoreOptions) -> Result<
             let pool = PgPoolOptions::new()
                 .max_connections(options.max_connections)
                 .acquire_timeout(options.acquire_timeout)
+                // The pool's own tests know no limit of time.
+                .test_before_acquire(false)
+                .before_acquire(|conn, _| Box::pin(dialect::is_alive(conn)))
+                .after_release(|conn, _| Box::pin(dialect::is_alive(conn)))
                 .after_connect(move |conn, _| Box::pin(dialect::set_limits(conn, wait)))
                 .connect_with(connect.clone())
                 .await
@@ -148,9 +152,14 @@ mod tests {
         pages(write, full).await;
         let insert = "INSERT INTO install (name, value) VALUES ($1, $2)";
         let big = "x".repeat(1 << 20);
-        let mut transaction = write.begin_with(crate::dialect::WRITE_ON_SQLITE).await.unwrap();
-        let inserted = sqlx::query(insert).bind("big").bind(&big).execute(&mut *transaction).await;
-        assert!(inserted.is_err() || transaction.commit().await.is_err(), "the disk is full");
+        {
+            let begun = write.begin_with(crate::dialect::WRITE_ON_SQLITE).await;
+            let mut transaction = begun.unwrap();
+            let insert = sqlx::query(insert).bind("big").bind(&big);
+            let inserted = insert.execute(&mut *transaction).await;
+            let failed = inserted.is_err() || transaction.commit().await.is_err();
+            assert!(failed, "the disk is full");
+        }
 
         pages(write, full + 10_000).await;
         let mut transaction = write.begin_with(crate::dialect::WRITE_ON_SQLITE).await.unwrap();

@@ -13,6 +13,7 @@
 mod condition;
 
 pub mod binding;
+pub mod conditioned;
 pub mod data_permission;
 pub mod dict;
 pub mod discovery;

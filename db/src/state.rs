@@ -1,11 +1,11 @@
 //! Everything a gateway needs of one namespace, read in one moment.
 
-use longmen_core::model::{MetaData, Plugin, ProxySelector, Rule, Selector, UpstreamList};
+use longmen_core::model::{Level, MetaData, Plugin, ProxySelector, Rule, Selector, UpstreamList};
 use longmen_core::sync::{Event, Group};
 
 use crate::Result;
 use crate::change::{Change, Operation, current_version, epoch};
-use crate::repository::{binding, condition_map, meta_data, namespace_plugin, rule, selector};
+use crate::repository::{binding, condition_map, conditioned, meta_data, namespace_plugin};
 use crate::tx::{Tx, UnitOfWork};
 
 /// What gateways get of a bound selector or raw port.
@@ -103,13 +103,13 @@ pub async fn full_state(tx: &mut Tx, namespace_id: &str) -> Result<FullState> {
     let epoch = epoch(tx).await?;
     let version = current_version(tx, namespace_id).await?;
     let plugins = namespace_plugin::models_of_namespace(tx, namespace_id).await?;
-    let mut selectors = selector::of_namespace(tx, namespace_id).await?;
-    let mut conditions = condition_map(tx, false, namespace_id).await?;
+    let mut selectors = conditioned::of_namespace::<Selector>(tx, namespace_id).await?;
+    let mut conditions = condition_map(tx, Level::Selector, namespace_id).await?;
     for selector in &mut selectors {
         selector.condition_list = conditions.remove(&selector.id);
     }
-    let mut rules = rule::of_namespace(tx, namespace_id).await?;
-    let mut conditions = condition_map(tx, true, namespace_id).await?;
+    let mut rules = conditioned::of_namespace::<Rule>(tx, namespace_id).await?;
+    let mut conditions = condition_map(tx, Level::Rule, namespace_id).await?;
     for rule in &mut rules {
         rule.condition_list = conditions.remove(&rule.id);
     }

@@ -243,7 +243,7 @@ pub(crate) fn with_ids(template: &str, bound: usize, count: usize) -> AssertSqlS
 }
 
 /// `rows` groups of `columns` placeholders, for an `INSERT … VALUES` of many rows.
-pub(crate) fn values(head: &'static str, rows: usize, columns: usize) -> AssertSqlSafe<String> {
+pub(crate) fn values(head: &str, rows: usize, columns: usize) -> AssertSqlSafe<String> {
     let mut sql = String::with_capacity(head.len() + rows * columns * 6);
     sql.push_str(head);
     for row in 0..rows {

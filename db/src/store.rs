@@ -72,6 +72,9 @@ pub(crate) struct Shared {
 
 // === impl Store ===
 
+/// How long a silent database may hold up the end.
+const FAREWELL: Duration = Duration::from_secs(2);
+
 impl Store {
     /// Opens the store; creates the SQLite file if there is none. Changes no schema: call
     /// [`Store::migrate`] next.
@@ -158,11 +161,16 @@ impl Store {
     /// Gives back the node number, closes all connections and frees the SQLite file. Waits for
     /// open transactions; later calls on any clone fail with [`Error::Unavailable`].
     pub async fn close(&self) {
-        if let Err(error) = self.release_node().await {
-            tracing::debug!(%error, "node number not given back; its lease runs out by itself");
+        match tokio::time::timeout(FAREWELL, self.release_node()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "node number not given back; its lease runs out by itself");
+            }
+            Err(_) => tracing::debug!("node number not given back in time; its lease runs out"),
         }
         match &*self.db {
-            Db::Pg(pool, _) => pool.close().await,
+            // What a silent server holds back, the end of the process gives up.
+            Db::Pg(pool, _) => drop(tokio::time::timeout(FAREWELL, pool.close()).await),
             Db::Sqlite { write, read, lock } => {
                 read.close().await;
                 write.close().await;

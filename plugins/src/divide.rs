@@ -10,9 +10,9 @@ use http::StatusCode;
 use http::header::CONTENT_LENGTH;
 use longmen_core::body::BodyLimit;
 use longmen_core::chain::{
-    CatalogueEntry, Explained, FieldType, Flow, FormField, FormScope, Handle, HandleFault,
-    HandleType, HitRef, Hook, HookResult, Hooks, Plugin, RequestContext, RpcType, RuleParts,
-    Target, TargetKind, TargetPolicy, read_handle,
+    CatalogueEntry, Explained, FieldType, Flow, Handle, HandleFault, HandleType, HitRef, Hook,
+    HookResult, Plugin, RequestContext, RpcType, RuleParts, Target, TargetKind, TargetPolicy,
+    read_handle,
 };
 use longmen_core::error::{GatewayError, Reason};
 use longmen_core::model::PluginClass;
@@ -20,7 +20,7 @@ use longmen_core::upstream::LoadBalance;
 use serde::Deserialize;
 
 use crate::handle::{opt_i64, opt_text};
-use crate::upstreams;
+use crate::upstreams::{self, listed, load_balance, rule_field as field};
 
 /// The plugin.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,8 +35,8 @@ pub struct DivideRule {
     pub failover: bool,
     /// Attempts after the first.
     pub retry: u32,
-    /// Per attempt, until the response head.
-    pub timeout: Duration,
+    /// Per attempt, until the response head; `None`: as the gateway is configured.
+    pub timeout: Option<Duration>,
     /// Limit of the summed header values, in bytes; `None` for no limit.
     pub header_max_size: Option<u64>,
     /// Limit of the body, in bytes; `None` for no limit.
@@ -49,7 +49,7 @@ impl Default for DivideRule {
             load_balance: LoadBalance::Random,
             failover: false,
             retry: 3,
-            timeout: Duration::from_millis(3000),
+            timeout: None,
             header_max_size: None,
             request_max_size: None,
         }
@@ -77,20 +77,16 @@ impl HandleType for DivideRule {
     fn read(text: &str) -> Result<Self, Vec<HandleFault>> {
         let raw: Raw = read_handle(text)?;
         let mut faults = Vec::new();
-        let load_balance = match raw.load_balance.as_deref().map(str::trim) {
-            None => LoadBalance::Random,
-            Some(name) => LoadBalance::from_name(name).unwrap_or_else(|| {
-                faults.push(HandleFault::new("loadBalance", name, LoadBalance::NAMES));
-                LoadBalance::Random
-            }),
-        };
+        let load_balance = load_balance(raw.load_balance.as_deref()).unwrap_or_else(|fault| {
+            faults.push(fault);
+            LoadBalance::Random
+        });
         let retry = raw.retry.unwrap_or(3);
         let retry = u32::try_from(retry).ok().filter(|retry| *retry <= 100).unwrap_or_else(|| {
             faults.push(HandleFault::new("retry", retry, "a number between 0 and 100"));
             0
         });
-        let timeout = raw.timeout.unwrap_or(3000);
-        if !(1..=86_400_000).contains(&timeout) {
+        if let Some(timeout) = raw.timeout.filter(|time| !(1..=86_400_000).contains(time)) {
             let expected = "milliseconds between 1 and 86400000";
             faults.push(HandleFault::new("timeout", timeout, expected));
         }
@@ -104,19 +100,11 @@ impl HandleType for DivideRule {
             load_balance,
             failover: raw.retry_strategy.is_some_and(|strategy| strategy.trim() != "current"),
             retry,
-            timeout: Duration::from_millis(timeout.unsigned_abs()),
+            timeout: raw.timeout.map(|timeout| Duration::from_millis(timeout.unsigned_abs())),
             header_max_size: limit(raw.header_max_size),
             request_max_size: limit(raw.request_max_size),
         })
     }
-}
-
-const fn field(
-    field: &'static str,
-    field_type: FieldType,
-    default_value: &'static str,
-) -> FormField {
-    FormField { field, scope: FormScope::Rule, field_type, default_value }
 }
 
 static ENTRY: CatalogueEntry = CatalogueEntry {
@@ -142,14 +130,7 @@ impl Plugin for Divide {
     }
 
     fn compile_rule(&self, handle: &str) -> Result<RuleParts, Vec<HandleFault>> {
-        let rule = DivideRule::read(handle)?;
-        let hooks = if rule.load_balance.counts() {
-            // The count of requests under way is a guard held to the end of the answer.
-            Hooks::COMPLETION.and(Hooks::ATTEMPT)
-        } else {
-            Hooks::NONE
-        };
-        Ok(RuleParts { handle: Handle::new(rule), hooks, ..RuleParts::default() })
+        Ok(RuleParts::head_only(Handle::new(DivideRule::read(handle)?)))
     }
 
     fn default_rule(&self) -> RuleParts {
@@ -176,28 +157,13 @@ impl Plugin for Divide {
         Hook::Ready(choose(hit, cx))
     }
 
-    fn attempt(
-        &self,
-        _hit: &mut longmen_core::chain::Hit,
-        attempt: &longmen_core::chain::Attempt<'_>,
-    ) {
-        attempt.endpoint.observe(attempt.elapsed);
-    }
-
     fn explain(&self, hit: HitRef<'_>, cx: &RequestContext) -> Explained {
         let default = DivideRule::default();
         let rule = hit.rule.parts.handle.get::<DivideRule>().unwrap_or(&default);
         let effect = match check_limits(rule, cx) {
             Err(error) => format!("refuses the request: {error}"),
             Ok(()) => {
-                let upstreams: Vec<String> = hit
-                    .selector
-                    .upstreams
-                    .members()
-                    .iter()
-                    .map(|member| format!("{} (weight {})", member.endpoint, member.weight))
-                    .collect();
-                format!("{:?} among [{}]", rule.load_balance, upstreams.join(", "))
+                format!("{:?} among [{}]", rule.load_balance, listed(&hit.selector.upstreams))
             }
         };
         Explained { effect, external: Vec::new() }
@@ -222,17 +188,14 @@ fn choose(hit: HitRef<'_>, cx: &mut RequestContext) -> HookResult {
         .or_else(|| set.choose(rule.load_balance, cx.client_ip()))
         .ok_or_else(upstreams::no_upstream)?
         .clone();
-    if rule.load_balance.counts() {
-        let guard = endpoint.enter();
-        cx.keep(guard);
-    }
     cx.target = Some(Target {
         endpoint,
         kind: TargetKind::Http,
         policy: TargetPolicy {
-            timeout: rule.timeout,
+            timeout: rule.timeout.unwrap_or(cx.response_timeout),
             retries: rule.retry,
             failover: rule.failover,
+            balance: rule.load_balance,
         },
     });
     Ok(Flow::Continue)
@@ -301,7 +264,7 @@ mod tests {
                 load_balance: LoadBalance::RoundRobin,
                 failover: true,
                 retry: 1,
-                timeout: Duration::from_millis(500),
+                timeout: Some(Duration::from_millis(500)),
                 header_max_size: Some(10240),
                 request_max_size: None,
             }

@@ -1,8 +1,9 @@
 //! What the proxy plugins share.
 
 use http::StatusCode;
-use longmen_core::chain::{HandleFault, HookResult};
+use longmen_core::chain::{FieldType, FormField, FormScope, HandleFault, HookResult};
 use longmen_core::error::{GatewayError, Reason};
+use longmen_core::upstream::{LoadBalance, UpstreamSet, now_ms};
 
 /// A share of 100; absent means always.
 pub(crate) fn percentage(value: Option<i64>) -> Result<u8, Vec<HandleFault>> {
@@ -11,6 +12,32 @@ pub(crate) fn percentage(value: Option<i64>) -> Result<u8, Vec<HandleFault>> {
         .ok()
         .filter(|value| *value <= 100)
         .ok_or_else(|| vec![HandleFault::new("percentage", value, "a number between 0 and 100")])
+}
+
+/// The balancer of a rule; absent means random.
+pub(crate) fn load_balance(name: Option<&str>) -> Result<LoadBalance, HandleFault> {
+    let Some(name) = name.map(str::trim) else { return Ok(LoadBalance::Random) };
+    LoadBalance::from_name(name)
+        .ok_or_else(|| HandleFault::new("loadBalance", name, LoadBalance::NAMES))
+}
+
+/// A field of the form of a rule.
+pub(crate) const fn rule_field(
+    field: &'static str,
+    field_type: FieldType,
+    default_value: &'static str,
+) -> FormField {
+    FormField { field, scope: FormScope::Rule, field_type, default_value }
+}
+
+/// The upstreams of a selector with what is known about each, for people.
+pub(crate) fn listed(upstreams: &UpstreamSet) -> String {
+    let now = now_ms();
+    let members = upstreams.members().iter();
+    let texts: Vec<String> = members
+        .map(|m| format!("{} (weight {}; {})", m.endpoint, m.weight, m.endpoint.state(now)))
+        .collect();
+    texts.join(", ")
 }
 
 /// The answer where no selector of a proxy plugin matched.

@@ -6,16 +6,16 @@
 use std::time::Duration;
 
 use longmen_core::chain::{
-    CatalogueEntry, Explained, FieldType, Flow, FormField, FormScope, Handle, HandleFault,
-    HandleType, HitRef, Hook, HookResult, Plugin, RequestContext, RpcType, RuleParts, Target,
-    TargetKind, TargetPolicy, read_handle,
+    CatalogueEntry, Explained, FieldType, Flow, Handle, HandleFault, HandleType, HitRef, Hook,
+    HookResult, Plugin, RequestContext, RpcType, RuleParts, Target, TargetKind, TargetPolicy,
+    read_handle,
 };
 use longmen_core::model::PluginClass;
 use longmen_core::upstream::LoadBalance;
 use serde::Deserialize;
 
 use crate::handle::{opt_i64, opt_text};
-use crate::upstreams;
+use crate::upstreams::{self, listed, load_balance, rule_field as field};
 
 /// The plugin.
 #[derive(Debug, Clone, Copy, Default)]
@@ -48,24 +48,13 @@ struct Raw {
 impl HandleType for WebSocketRule {
     fn read(text: &str) -> Result<Self, Vec<HandleFault>> {
         let raw: Raw = read_handle(text)?;
-        let load_balance = match raw.load_balance.as_deref().map(str::trim) {
-            None => LoadBalance::Random,
-            Some(name) => LoadBalance::from_name(name)
-                .ok_or_else(|| vec![HandleFault::new("loadBalance", name, LoadBalance::NAMES)])?,
-        };
+        let load_balance =
+            load_balance(raw.load_balance.as_deref()).map_err(|fault| vec![fault])?;
         // The reference never used this member: a value it let through is not refused, but 0 and
         // less mean the default.
         let timeout = raw.timeout.filter(|timeout| *timeout > 0).unwrap_or(3000);
         Ok(Self { load_balance, timeout: Duration::from_millis(timeout.unsigned_abs()) })
     }
-}
-
-const fn field(
-    field: &'static str,
-    field_type: FieldType,
-    default_value: &'static str,
-) -> FormField {
-    FormField { field, scope: FormScope::Rule, field_type, default_value }
 }
 
 static ENTRY: CatalogueEntry = CatalogueEntry {
@@ -120,17 +109,20 @@ impl Plugin for WebSocket {
             cx.target = Some(Target {
                 endpoint: endpoint.clone(),
                 kind: TargetKind::WebSocket,
-                policy: TargetPolicy { timeout: rule.timeout, retries: 0, failover: false },
+                policy: TargetPolicy {
+                    timeout: rule.timeout,
+                    retries: 0,
+                    failover: false,
+                    balance: rule.load_balance,
+                },
             });
         }
         Hook::Ready(Ok(Flow::Continue))
     }
 
     fn explain(&self, hit: HitRef<'_>, _cx: &RequestContext) -> Explained {
-        let upstreams: Vec<String> =
-            hit.selector.upstreams.members().iter().map(|m| m.endpoint.to_string()).collect();
         Explained {
-            effect: format!("opens a websocket to one of [{}]", upstreams.join(", ")),
+            effect: format!("opens a websocket to one of [{}]", listed(&hit.selector.upstreams)),
             external: Vec::new(),
         }
     }

@@ -1,7 +1,7 @@
 //! Conditions of selectors and rules, as the API takes and gives them.
 
 use longmen_core::condition::{Compiler, validate};
-use longmen_core::model::Condition;
+use longmen_core::model::{Condition, Level};
 use longmen_db::Tx;
 use longmen_db::repository::{ConditionRow, NewCondition};
 use serde::{Deserialize, Serialize};
@@ -88,22 +88,13 @@ pub(crate) struct ConditionResponse {
     pub date_updated: String,
 }
 
-/// Whose conditions an answer shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Owner {
-    /// A selector's.
-    Selector,
-    /// A rule's.
-    Rule,
-}
-
 impl ConditionResponse {
-    /// A stored condition.
+    /// A stored condition of a selector or rule.
     #[must_use]
-    pub(crate) fn new(tx: &Tx, owner: Owner, row: ConditionRow) -> Self {
-        let (selector_id, rule_id) = match owner {
-            Owner::Selector => (Some(row.owner_id), None),
-            Owner::Rule => (None, Some(row.owner_id)),
+    pub(crate) fn new(tx: &Tx, level: Level, row: ConditionRow) -> Self {
+        let (selector_id, rule_id) = match level {
+            Level::Selector => (Some(row.owner_id), None),
+            Level::Rule => (None, Some(row.owner_id)),
         };
         Self {
             id: row.id,

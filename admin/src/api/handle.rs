@@ -1,18 +1,10 @@
 //! Checks of handles before they are stored.
 
 use longmen_core::chain::HandleFault;
+use longmen_core::model::Level;
 
 use crate::error::{ApiError, ApiResult};
 use crate::state::AppState;
-
-/// Whose handle it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HandleScope {
-    /// Of a selector.
-    Selector,
-    /// Of a rule.
-    Rule,
-}
 
 /// How much of a refused handle an error text repeats, in characters.
 const SHOWN: usize = 64;
@@ -28,15 +20,15 @@ const SHOWN: usize = 64;
 pub(crate) fn validate_handle(
     state: &AppState,
     plugin_name: &str,
-    scope: HandleScope,
+    level: Level,
     handle: Option<&str>,
 ) -> ApiResult<()> {
     let Some(text) = handle.filter(|text| !text.trim().is_empty()) else { return Ok(()) };
-    well_formed(plugin_name, scope, text).map_err(ApiError::refused)?;
+    well_formed(plugin_name, level, text).map_err(ApiError::refused)?;
     let Some(plugin) = state.plugins().get(plugin_name) else { return Ok(()) };
-    let read = match scope {
-        HandleScope::Selector => plugin.compile_selector(text).map(|_| ()),
-        HandleScope::Rule => plugin.compile_rule(text).map(|_| ()),
+    let read = match level {
+        Level::Selector => plugin.compile_selector(text).map(|_| ()),
+        Level::Rule => plugin.compile_rule(text).map(|_| ()),
     };
     read.map_err(|faults| {
         let texts: Vec<String> = faults.iter().map(|fault| told("handle", fault)).collect();
@@ -74,13 +66,13 @@ fn told(member: &str, fault: &HandleFault) -> String {
     format!("{member}{dot}{fault}")
 }
 
-fn well_formed(plugin_name: &str, scope: HandleScope, text: &str) -> Result<(), String> {
+fn well_formed(plugin_name: &str, level: Level, text: &str) -> Result<(), String> {
     let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) else { return Ok(()) };
     let shown: String = text.chars().take(SHOWN).collect();
     let cut = if shown.len() < text.len() { "…" } else { "" };
-    let example = match scope {
-        HandleScope::Selector => "a list or object, or nothing",
-        HandleScope::Rule => "an object such as {\"timeout\":3000}, or nothing",
+    let example = match level {
+        Level::Selector => "a list or object, or nothing",
+        Level::Rule => "an object such as {\"timeout\":3000}, or nothing",
     };
     Err(format!(
         "handle: `{shown}{cut}` is no JSON text ({error}); the plugin {plugin_name} expects {example}"
@@ -89,24 +81,24 @@ fn well_formed(plugin_name: &str, scope: HandleScope, text: &str) -> Result<(), 
 
 #[cfg(test)]
 mod tests {
-    use super::{HandleScope, well_formed};
+    use super::{Level, well_formed};
 
     #[test]
     fn what_is_no_json_is_refused_with_field_value_and_expectation() {
         assert_eq!(
-            well_formed("divide", HandleScope::Rule, "not json").unwrap_err(),
+            well_formed("divide", Level::Rule, "not json").unwrap_err(),
             "handle: `not json` is no JSON text (expected ident at line 1 column 2); \
              the plugin divide expects an object such as {\"timeout\":3000}, or nothing"
         );
         let long = format!("{{{}", "你".repeat(100));
-        let text = well_formed("divide", HandleScope::Selector, &long).unwrap_err();
+        let text = well_formed("divide", Level::Selector, &long).unwrap_err();
         assert!(text.contains(&format!("`{{{}…`", "你".repeat(63))), "{text}");
     }
 
     #[test]
     fn any_json_passes() {
         for text in ["{}", "[]", "null", "\"x\"", r#"{"retry":"3","unknown":null}"#, " {} "] {
-            assert_eq!(well_formed("divide", HandleScope::Rule, text), Ok(()), "{text}");
+            assert_eq!(well_formed("divide", Level::Rule, text), Ok(()), "{text}");
         }
     }
 }

@@ -6,7 +6,7 @@ mod response;
 use longmen_db::{
     Change, GLOBAL, Like, Operation, Tx,
     repository::{
-        dict,
+        dict, plugin,
         plugin_handle::{self, NewPluginHandle, PluginHandleRow},
     },
 };
@@ -88,6 +88,7 @@ async fn detail(
 async fn create(context: Context, Body(request): Body<HandleRequest>) -> ApiResult<Reply<u64>> {
     let new = request.into_new()?;
     let mut uow = context.begin().await?;
+    require_plugin(&mut uow, &new.plugin_id).await?;
     let id = plugin_handle::insert(&mut uow, &new).await?;
     uow.record(
         Change::internal(GLOBAL, KIND, &*id, Operation::Create).after(&response::history(&new)),
@@ -105,6 +106,7 @@ async fn update(
     let mut uow = context.begin().await?;
     plugin_handle::find_many_for_update(&mut uow, &[&id]).await?;
     let before = existing(&mut uow, &id, "updatePluginHandle").await?;
+    require_plugin(&mut uow, &new.plugin_id).await?;
     let count = plugin_handle::update(&mut uow, &id, &new).await?;
     let before = of_row(before);
     uow.record(
@@ -143,6 +145,16 @@ async fn delete(context: Context, ids: Ids) -> ApiResult<Reply<u64>> {
     audit::deleted(&mut uow, audit::Kind::PluginHandle, &names).await?;
     uow.commit().await?;
     Ok(Reply::new("delete success", count))
+}
+
+/// Refuses a field of no plugin. The refusal is ours: the reference stores it.
+async fn require_plugin(tx: &mut Tx, plugin_id: &str) -> ApiResult<()> {
+    if plugin::find(tx, plugin_id).await?.is_some() {
+        return Ok(());
+    }
+    Err(ApiError::refused(format!(
+        "pluginId: {plugin_id} is no plugin, expected the id of a plugin of the catalogue"
+    )))
 }
 
 /// The field of this id, which the rules of the handler `method` demand.

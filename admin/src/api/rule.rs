@@ -9,6 +9,8 @@ mod write;
 pub(crate) mod request;
 pub(crate) mod response;
 
+use longmen_core::model::Rule;
+use longmen_db::repository::conditioned::{self, ObjectFilter};
 use longmen_db::{Keyword, Page, repository};
 
 use self::request::RuleCondition;
@@ -118,21 +120,21 @@ async fn find_page(
     condition: RuleCondition,
     query: PageQuery,
 ) -> ApiResult<Page<RuleResponse>> {
-    let filter = repository::rule::RuleFilter {
+    let filter = ObjectFilter {
         namespace_id: condition.namespace_id.filter(|id| !id.is_empty()),
-        selector_ids: condition.selectors.unwrap_or_default(),
+        owner_ids: condition.selectors.unwrap_or_default(),
         keyword: Keyword::parse(condition.keyword.as_deref().unwrap_or_default()),
         enabled: condition.switch_status,
         granted_to: granted_to(context)?,
     };
     let mut tx = context.read().await?;
-    let page = repository::rule::page(&mut tx, &filter, query.request()).await?;
+    let page = conditioned::page::<Rule>(&mut tx, &filter, query.request()).await?;
     Ok(page.map(|row| RuleResponse::listed(&tx, row)))
 }
 
 async fn detail(context: Context, Path(id): Path<String>) -> ApiResult<Reply<RuleResponse>> {
     let mut tx = context.read().await?;
-    let Some(row) = repository::rule::find(&mut tx, &id).await? else {
+    let Some(row) = conditioned::find::<Rule>(&mut tx, &id).await? else {
         return Err(missing("detailRule.id", MISSING_RULE));
     };
     Ok(Reply::new("detail success", RuleResponse::detailed(&mut tx, row).await?))

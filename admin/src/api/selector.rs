@@ -9,7 +9,9 @@ mod write;
 pub(crate) mod request;
 pub(crate) mod response;
 
-use longmen_db::{Keyword, Page, repository};
+use longmen_core::model::Selector;
+use longmen_db::repository::conditioned::{self, ObjectFilter};
+use longmen_db::{Keyword, Page};
 
 use self::request::SelectorCondition;
 use self::response::SelectorResponse;
@@ -116,21 +118,21 @@ async fn find_page(
     condition: SelectorCondition,
     query: PageQuery,
 ) -> ApiResult<Page<SelectorResponse>> {
-    let filter = repository::selector::SelectorFilter {
+    let filter = ObjectFilter {
         namespace_id: condition.namespace_id.filter(|id| !id.is_empty()),
-        plugin_ids: condition.plugin.unwrap_or_default(),
+        owner_ids: condition.plugin.unwrap_or_default(),
         keyword: Keyword::parse(condition.keyword.as_deref().unwrap_or_default()),
         enabled: condition.switch_status,
         granted_to: granted_to(context)?,
     };
     let mut tx = context.read().await?;
-    let page = repository::selector::page(&mut tx, &filter, query.request()).await?;
+    let page = conditioned::page::<Selector>(&mut tx, &filter, query.request()).await?;
     Ok(page.map(|row| SelectorResponse::listed(&tx, row)))
 }
 
 async fn detail(context: Context, Path(id): Path<String>) -> ApiResult<Reply<SelectorResponse>> {
     let mut tx = context.read().await?;
-    let Some(row) = repository::selector::find(&mut tx, &id).await? else {
+    let Some(row) = conditioned::find::<Selector>(&mut tx, &id).await? else {
         return Err(missing("detailSelector.id", MISSING_SELECTOR));
     };
     Ok(Reply::new("detail success", SelectorResponse::detailed(&mut tx, row).await?))

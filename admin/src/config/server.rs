@@ -33,10 +33,22 @@ pub(super) const SECTION: Section = Section {
             "The largest request body, but for uploads with limits of their own.",
         ),
         KeySpec::new(
+            "shenyu.limits.bodiesMaxBytes",
+            Kind::Size { unit: SizeUnit::Bytes, min: 1024 },
+            "128MB",
+            "The bodies of all calls in work together; past that a call is refused. At least requestMaxBytes.",
+        ),
+        KeySpec::new(
             "shenyu.timeouts.clientHead",
             Kind::Time { unit: TimeUnit::Millis, min_ms: 1 },
             "10s",
             "How long a client may take to send a request head.",
+        ),
+        KeySpec::new(
+            "shenyu.timeouts.clientWriteStall",
+            Kind::Time { unit: TimeUnit::Millis, min_ms: 1 },
+            "60s",
+            "How long a client may take nothing of its answer.",
         ),
         KeySpec::new(
             "shenyu.timeouts.request",
@@ -69,8 +81,12 @@ pub struct ServerConfig {
     pub context_path: String,
     /// The largest request body, in bytes.
     pub request_max_bytes: usize,
+    /// The bodies of all calls in work together, in bytes.
+    pub bodies_max_bytes: usize,
     /// How long a client may take to send a request head.
     pub client_head_timeout: Duration,
+    /// How long a client may take nothing of its answer.
+    pub client_write_stall: Duration,
     /// How long a request may take in all.
     pub request_timeout: Duration,
     /// How long requests in work may take to finish after a stop was asked for.
@@ -92,12 +108,25 @@ impl ServerConfig {
                 format!("expected a path that begins with /, found \"{path}\""),
             );
         }
+        let request_max_bytes = reader.get("shenyu.limits.requestMaxBytes");
+        let bodies_max_bytes = reader.get("shenyu.limits.bodiesMaxBytes");
+        if bodies_max_bytes < request_max_bytes {
+            reader.reject(
+                "shenyu.limits.bodiesMaxBytes",
+                format!(
+                    "expected at least shenyu.limits.requestMaxBytes ({request_max_bytes}), found \
+                     {bodies_max_bytes}"
+                ),
+            );
+        }
         Self {
             port: reader.get("server.port"),
             address: reader.get("server.address"),
             context_path: path.to_owned(),
-            request_max_bytes: reader.get("shenyu.limits.requestMaxBytes"),
+            request_max_bytes,
+            bodies_max_bytes,
             client_head_timeout: reader.get("shenyu.timeouts.clientHead"),
+            client_write_stall: reader.get("shenyu.timeouts.clientWriteStall"),
             request_timeout: reader.get("shenyu.timeouts.request"),
             shutdown_grace: reader.get("shenyu.shutdown.grace"),
         }

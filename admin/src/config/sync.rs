@@ -1,7 +1,7 @@
 //! `shenyu.sync.*`: the channels to gateways.
 
 use longmen_core::config::{
-    COUNT, KeySpec, Kind, Notice, Reader, Secret, Section, SizeUnit, TEXTS,
+    COUNT, KeySpec, Kind, Notice, Reader, Secret, Section, SizeUnit, TEXTS, TimeUnit,
 };
 
 const NOT_YET: &str = "a channel that this version does not have";
@@ -36,6 +36,12 @@ pub(super) const SECTION: Section = Section {
             "Whether gateways without the sync token are let in from other machines, as stock gateways need.",
         ),
         KeySpec::new(
+            "shenyu.sync.websocket.silence",
+            Kind::Time { unit: TimeUnit::Millis, min_ms: 1 },
+            "90s",
+            "How long a stock gateway may say nothing before it counts as gone; it pings every 10 s.",
+        ),
+        KeySpec::new(
             "shenyu.sync.websocket.maxSessions",
             Kind::Int { min: 1, max: 1_000_000 },
             "1000",
@@ -66,6 +72,12 @@ pub(super) const SECTION: Section = Section {
             "1s",
             "How often the change log is read where no wake-up comes.",
         ),
+        KeySpec::new(
+            "shenyu.sync.queryTimeout",
+            Kind::Time { unit: TimeUnit::Millis, min_ms: 1 },
+            "10s",
+            "How long the sync waits for one answer of the database before it takes another connection; for a whole namespace twelve times as long.",
+        ),
         KeySpec::pending("shenyu.sync.http.enabled", Kind::Bool, NOT_YET),
         KeySpec::pending("shenyu.sync.http.refreshInterval", longmen_core::config::MILLIS, NOT_YET),
         KeySpec::pending("shenyu.sync.http.notifyBatchSize", COUNT, NOT_YET),
@@ -90,6 +102,8 @@ pub struct SyncConfig {
     pub token_path: std::path::PathBuf,
     /// How often the change log is read where no wake-up comes.
     pub poll_interval: std::time::Duration,
+    /// How long the sync waits for one answer of the database.
+    pub query_timeout: std::time::Duration,
 }
 
 /// The websocket to gateways.
@@ -103,6 +117,8 @@ pub struct WebsocketSyncConfig {
     pub allow_origins: Vec<String>,
     /// Whether gateways without the sync token are let in from other machines.
     pub allow_anonymous: bool,
+    /// How long a stock gateway may say nothing.
+    pub silence: std::time::Duration,
     /// The most gateways connected at once.
     pub max_sessions: usize,
     /// Changes that may wait for one gateway.
@@ -129,12 +145,14 @@ impl SyncConfig {
                 max_message_bytes,
                 allow_origins: reader.list("shenyu.sync.websocket.allowOrigins"),
                 allow_anonymous,
+                silence: reader.get("shenyu.sync.websocket.silence"),
                 max_sessions: reader.get("shenyu.sync.websocket.maxSessions"),
                 queue_size: reader.get("shenyu.sync.websocket.queueSize"),
             },
             token: reader.secret("shenyu.sync.token"),
             token_path: reader.get("shenyu.sync.tokenPath"),
             poll_interval: reader.get("shenyu.sync.pollInterval"),
+            query_timeout: reader.get("shenyu.sync.queryTimeout"),
         }
     }
 }

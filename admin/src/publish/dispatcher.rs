@@ -64,7 +64,13 @@ impl Dispatcher {
                 () = self.shared.poke.notified() => {}
                 _ = poll.tick() => self.shared.refreshes.sweep(),
             }
-            match self.pass().await {
+            // Given up at a stop: sessions end first, whatever the database does.
+            let passed = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                passed = self.pass() => passed,
+            };
+            match passed {
                 Ok(()) if self.failing => {
                     self.failing = false;
                     tracing::info!("the change log can be read again");
@@ -84,8 +90,9 @@ impl Dispatcher {
 
     /// Reads and delivers what is new.
     async fn pass(&mut self) -> anyhow::Result<()> {
-        let mut tx = self.shared.store.read().await?;
-        let heads = heads(&mut tx).await?;
+        let (shared, patience) = (Arc::clone(&self.shared), self.shared.patience);
+        let mut tx = patience.query("a connection", shared.store.read()).await?;
+        let heads = patience.query("the versions in force", heads(&mut tx)).await?;
         if *heads.epoch != *self.epoch {
             tracing::info!(epoch = heads.epoch, "versions count anew, every gateway resyncs");
             self.adopt(&heads);
@@ -99,7 +106,8 @@ impl Dispatcher {
                 stored,
                 "the database is older than what gateways were sent, versions will count anew"
             );
-            renew_epoch_from(&self.shared.store, &self.epoch).await?;
+            let renewal = renew_epoch_from(&shared.store, &self.epoch);
+            patience.query("a new epoch", renewal).await?;
             // Read on the wake-up that this causes.
             return Ok(());
         }
@@ -139,7 +147,8 @@ impl Dispatcher {
             return Ok(());
         }
         while position < head {
-            let sets = match since(tx, namespace, position, ROWS).await {
+            let asked = async { Ok(since(tx, namespace, position, ROWS).await) };
+            let sets = match self.shared.patience.query::<_, Error>("changes", asked).await? {
                 Ok(Since::Sets(sets)) => sets,
                 Ok(Since::Gap) => {
                     tracing::warn!(namespace, position, head, "changes are gone, gateways resync");
@@ -172,7 +181,7 @@ impl Dispatcher {
         let (version, many) = (set.version, set.rows.len() >= MANY_ROWS);
         let (of, epoch) = (namespace.to_owned(), Arc::clone(&self.epoch));
         let plugins = if audience.stock { changes::with_jars(&set.rows) } else { Vec::new() };
-        let jars = plugin::jars(tx, &plugins).await?;
+        let jars = self.shared.patience.query("jars", plugin::jars(tx, &plugins)).await?;
         let write = move || Written::new(&of, &epoch, audience, &set, &jars);
         let written = if many { tokio::task::spawn_blocking(write).await? } else { write() };
         for fault in written.faults {

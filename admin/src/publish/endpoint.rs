@@ -102,24 +102,32 @@ async fn websocket(
         Err(rejection) => return rejection.into_response(),
     };
     let dialect = if opening.ours { Dialect::Ours } else { Dialect::Stock };
-    let stopping = state.stop().is_cancelled();
-    let Some(inbox) = shared.hub.open(&opening.namespace, dialect).filter(|_| !stopping) else {
+    let Some(inbox) = shared.hub.open(&opening.namespace, dialect) else {
         tracing::warn!(?peer, limit = config.max_sessions, "no room for another gateway");
         return (StatusCode::SERVICE_UNAVAILABLE, "no room for another gateway").into_response();
     };
+    // Asked once the hub has the session: a stop from here on ends it, one before is seen here.
+    if state.stop().is_cancelled() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "admin stops").into_response();
+    }
     let limit = match dialect {
         Dialect::Stock => config.max_message_bytes,
         Dialect::Ours => OUR_MESSAGE_BYTES,
     };
-    shared.gateways.opened(view(inbox.id, &opening, peer, shared.store.now_ms()));
-    let tasks = state.tasks().clone();
+    let listed = Listed::new(&shared, view(inbox.id, &opening, peer, shared.store.now_ms()));
+    // The stop waits for it from here on.
+    let (counted, hard) = (state.tasks().token(), state.life().hard().clone());
     let mut response =
         upgrade.max_message_size(limit).max_frame_size(limit).on_upgrade(move |socket| {
-            tasks.track_future(async move {
-                let (id, registry) = (inbox.id, Arc::clone(&shared));
-                Box::pin(session::run(shared, inbox, opening.namespace, dialect, socket)).await;
-                registry.gateways.closed(id, registry.store.now_ms());
-            })
+            let held = (listed, counted);
+            async move {
+                let _held = held;
+                let session = session::run(shared, inbox, opening.namespace, dialect, socket);
+                tokio::select! {
+                    () = hard.cancelled() => {}
+                    () = Box::pin(session) => {}
+                }
+            }
         });
     if dialect == Dialect::Ours {
         response.headers_mut().insert(
@@ -128,6 +136,27 @@ async fn websocket(
         );
     }
     response
+}
+
+/// Lists a gateway as connected for as long as it lives: an upgrade that fails drops it as well as
+/// the end of the session.
+struct Listed {
+    shared: Arc<Shared>,
+    id: u64,
+}
+
+impl Listed {
+    fn new(shared: &Arc<Shared>, view: GatewayView) -> Self {
+        let id = view.id;
+        shared.gateways.opened(view);
+        Self { shared: Arc::clone(shared), id }
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.shared.gateways.closed(self.id, self.shared.store.now_ms());
+    }
 }
 
 fn view(id: u64, opening: &Opening, peer: Option<SocketAddr>, now_ms: i64) -> GatewayView {

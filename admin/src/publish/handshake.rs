@@ -31,7 +31,7 @@ pub(super) struct Opening {
 /// Why a handshake is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// The `Origin` is not on the list.
+    /// The `Origin` is not on the list, or it is a web page's.
     Origin,
     /// The sync token is missing or another.
     Token,
@@ -76,6 +76,10 @@ fn timestamp(now_ms: i64) -> String {
 /// A missing or empty namespace is the default one, a missing port unknown: older gateways send
 /// neither. The token is asked of every peer that is not this machine itself.
 ///
+/// Without a token a web page is let in only if the list names its origin: any page that a browser
+/// on this machine shows could read the configuration otherwise. Gateways name `ws://` origins, or
+/// none.
+///
 /// # Errors
 /// Why it is refused.
 ///
@@ -88,20 +92,32 @@ pub(super) fn admit(
 ) -> Result<Opening, Refusal> {
     let origin = headers.get(header::ORIGIN).map(http::HeaderValue::as_bytes);
     let is_origin = |allowed: &String| Some(allowed.as_bytes()) == origin;
-    if !config.allow_origins.is_empty() && !config.allow_origins.iter().any(is_origin) {
+    let listed = config.allow_origins.iter().any(is_origin);
+    if !config.allow_origins.is_empty() && !listed {
         return Err(Refusal::Origin);
     }
     let local = peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback())
         && !FORWARDED.iter().any(|name| headers.contains_key(*name));
-    let trusted = local || config.allow_anonymous;
-    if !trusted && !headers.get(TOKEN_HEADER).is_some_and(|given| token.is(given.as_bytes())) {
-        return Err(Refusal::Token);
+    if !headers.get(TOKEN_HEADER).is_some_and(|given| token.is(given.as_bytes())) {
+        if !local && !config.allow_anonymous {
+            return Err(Refusal::Token);
+        }
+        if !listed && origin.is_some_and(|origin| !is_gateway_s(origin)) {
+            return Err(Refusal::Origin);
+        }
     }
     Ok(Opening {
         namespace: namespace(headers)?,
         port: text(headers, PORT_HEADER).and_then(|port| port.trim().parse().ok()),
         ours: text(headers, NEGOTIATION_HEADER).map(str::trim) == Some(NEGOTIATION_VERSION),
     })
+}
+
+/// Whether an origin can be that of a gateway. What a browser sends is the scheme of the page, or
+/// `null`, and never this: pages are not served over websockets.
+fn is_gateway_s(origin: &[u8]) -> bool {
+    let scheme = origin.split(|byte| *byte == b':').next().unwrap_or_default();
+    scheme.eq_ignore_ascii_case(b"ws") || scheme.eq_ignore_ascii_case(b"wss")
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
@@ -203,6 +219,17 @@ mod tests {
     }
 
     #[test]
+    fn a_page_on_the_list_is_let_in() {
+        let allow_origins = vec!["https://console.example".to_owned()];
+        let settings = WebsocketSyncConfig { allow_origins, ..open_to_all() };
+        let open = |origin: &str| {
+            admit(&headers(&[("origin", origin)]), here(), &settings, &token()).map(|_| ())
+        };
+        assert_eq!(open("https://console.example"), Ok(()));
+        assert_eq!(open("https://console.example.org"), Err(Refusal::Origin));
+    }
+
+    #[test]
     fn the_token_is_asked_of_everyone_who_is_not_this_machine() {
         let open = |peer: Option<&str>, lines: &[(&str, &str)], allow_anonymous: bool| {
             let settings = WebsocketSyncConfig { allow_anonymous, ..open_to_all() };
@@ -218,6 +245,18 @@ mod tests {
             assert!(!open(peer, &[("x-sync-token", "Secret")], false), "{peer:?}");
             assert!(open(peer, &[good], false), "{peer:?}");
             assert!(open(peer, &[], true), "{peer:?}");
+        }
+        // A page that a browser shows is not this machine itself.
+        for origin in
+            ["http://evil.example", "https://localhost:9095", "null", "chrome-extension://x"]
+        {
+            let page = ("origin", origin);
+            assert!(!open(Some("127.0.0.1:1"), &[page], false), "{origin}");
+            assert!(!open(Some("10.0.0.9:1"), &[page], true), "{origin}");
+            assert!(open(Some("127.0.0.1:1"), &[page, good], false), "{origin}");
+        }
+        for origin in ["ws://localhost:9195", "WSS://gateway"] {
+            assert!(open(Some("127.0.0.1:1"), &[("origin", origin)], false), "{origin}");
         }
         // A proxy on this machine brings others in.
         for name in FORWARDED {

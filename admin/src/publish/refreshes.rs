@@ -9,6 +9,7 @@ use longmen_db::{Store, full_state};
 use tokio::time::Instant;
 
 use super::changes::Scope;
+use super::patience::Patience;
 use super::sequence::{self, State};
 
 /// How long frames are kept that nobody asks for.
@@ -40,6 +41,7 @@ pub(super) struct Rendered {
 #[derive(Debug)]
 pub(super) struct Refreshes {
     store: Store,
+    patience: Patience,
     slots: Mutex<HashMap<(String, Kind), Arc<Slot>>>,
 }
 
@@ -51,15 +53,26 @@ struct Slot {
 }
 
 impl Refreshes {
-    pub(super) fn new(store: Store) -> Self {
-        Self { store, slots: Mutex::default() }
+    pub(super) fn new(store: Store, patience: Patience) -> Self {
+        Self { store, patience, slots: Mutex::default() }
     }
 
     /// The frames of `kind`, of the given epoch and not older than `floor`, or of a state read now.
     ///
     /// # Errors
-    /// The database's.
+    /// The database's; that it took too long, the wait for another's reading included.
     pub(super) async fn get(
+        &self,
+        namespace: &str,
+        kind: &Kind,
+        epoch: &str,
+        floor: u64,
+    ) -> anyhow::Result<Arc<Rendered>> {
+        let shared = self.shared(namespace, kind, epoch, floor);
+        self.patience.state("a namespace's state", shared).await
+    }
+
+    async fn shared(
         &self,
         namespace: &str,
         kind: &Kind,

@@ -12,7 +12,7 @@ use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use longmen_core::sync::{ClientMessage, MYSELF, RUNNING_MODE};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tokio_tungstenite::tungstenite;
 
 use super::Shared;
@@ -28,7 +28,7 @@ const STALL: Duration = Duration::from_secs(20);
 const STALL_BYTES_PER_SECOND: usize = 64 * 1024;
 
 /// How often our gateways are pinged, and after which silence they are given up. Stock gateways
-/// ping by themselves and a stock admin never does.
+/// ping by themselves and a stock admin never does: for them the configured silence counts.
 const PING_EVERY: Duration = Duration::from_secs(15);
 const SILENCE: Duration = Duration::from_secs(50);
 
@@ -60,6 +60,10 @@ pub(super) async fn run(
     let (sink, mut stream) = socket.split();
     let (sender, commands) = mpsc::channel(COMMANDS);
     let (id, ending) = (inbox.id, inbox.ending());
+    let silence = match dialect {
+        Dialect::Stock => shared.config.websocket.silence,
+        Dialect::Ours => SILENCE,
+    };
     let reader = Reader { shared: Arc::clone(&shared), id, dialect, commands: sender };
     let heard = Heard::new();
     let mut writer = Writer { shared, inbox, namespace, dialect, stand: None, sink, unflushed: 0 };
@@ -67,7 +71,8 @@ pub(super) async fn run(
         biased;
         ending = ending => ending,
         ending = reader.read(&mut stream, &heard) => ending,
-        ending = writer.work(commands, &heard) => ending,
+        ending = writer.work(commands) => ending,
+        () = heard.nothing_for(silence) => Ending::Silent,
     };
     tracing::debug!(session = id, reason = ?ended, "sync session ends");
     writer.say_goodbye(ended, stream).await;
@@ -90,9 +95,16 @@ impl Heard {
         self.at_ms.store(elapsed, Ordering::Relaxed);
     }
 
-    fn silence(&self) -> Duration {
-        let at = Duration::from_millis(self.at_ms.load(Ordering::Relaxed));
-        self.begin.elapsed().saturating_sub(at)
+    /// Waits until nothing has been heard for `limit`: the peer, or the way to it, is gone.
+    async fn nothing_for(&self, limit: Duration) {
+        loop {
+            let at = Duration::from_millis(self.at_ms.load(Ordering::Relaxed));
+            let over = self.begin + at + limit;
+            if over <= Instant::now() {
+                return;
+            }
+            sleep_until(over).await;
+        }
     }
 }
 
@@ -189,8 +201,8 @@ struct Writer {
 }
 
 impl Writer {
-    async fn work(&mut self, commands: mpsc::Receiver<Command>, heard: &Heard) -> Ending {
-        match self.try_work(commands, heard).await {
+    async fn work(&mut self, commands: mpsc::Receiver<Command>) -> Ending {
+        match self.try_work(commands).await {
             Ok(never) => match never {},
             Err(ending) => ending,
         }
@@ -199,7 +211,6 @@ impl Writer {
     async fn try_work(
         &mut self,
         mut commands: mpsc::Receiver<Command>,
-        heard: &Heard,
     ) -> Result<std::convert::Infallible, Ending> {
         let mut pings = interval(PING_EVERY);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -210,9 +221,6 @@ impl Writer {
                     self.obey(command.ok_or(Ending::Gone)?).await?;
                 }
                 _ = pings.tick(), if self.dialect == Dialect::Ours => {
-                    if heard.silence() > SILENCE {
-                        return Err(Ending::Silent);
-                    }
                     self.feed(Message::Ping(bytes::Bytes::new())).await?;
                 }
             }
@@ -326,8 +334,8 @@ impl Writer {
     async fn resume(&mut self, epoch: Arc<str>, version: u64) -> Result<(), Ending> {
         let mut stand = (epoch, version);
         loop {
-            let missing = catch_up(&self.shared.store, &self.namespace, &stand.0, stand.1).await;
-            match missing {
+            let missing = catch_up(&self.shared.store, &self.namespace, &stand.0, stand.1);
+            match self.shared.patience.query("what a gateway missed", missing).await {
                 Ok(CatchUp::Frames { frames, version, complete }) => {
                     self.feed_all(&frames).await?;
                     stand.1 = version;

@@ -1,15 +1,19 @@
-//! One call: read, bind, check the permission, run.
+//! One call: the permission, the body, what is bound of both, and the handler.
 
 use std::sync::Arc;
 
 use axum::{
+    body::Body,
     extract::{Request, State},
     response::{IntoResponse, Response},
     routing::{MethodFilter, MethodRouter, on},
 };
 use http::Method;
 
-use super::Handler;
+use super::{
+    Handler,
+    body::{BodyFault, HeldBody},
+};
 use crate::{
     auth::Caller,
     context::Context,
@@ -20,26 +24,36 @@ use crate::{
     state::AppState,
 };
 
+/// The largest body that is read of a caller who may not make the call. It is read only to tell
+/// what is wrong with it, which the reference tells before it asks for the permission.
+const UNPERMITTED_BYTES: usize = 64 * 1024;
+
+/// What of a route decides how its calls go.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Terms {
+    /// Path with its parameters in braces.
+    pub(super) path: &'static str,
+    /// Who may call.
+    pub(super) permission: Permission,
+    /// Whether the input has a part that is in the body; otherwise no body is read.
+    pub(super) takes_body: bool,
+    /// The largest body, in place of the configured one.
+    pub(super) max_body_bytes: Option<usize>,
+}
+
 /// The method router of one operation.
-pub(super) fn serve<I, A, H>(
-    method: Method,
-    path: &'static str,
-    permission: Permission,
-    max_body_bytes: Option<usize>,
-    handler: H,
-) -> MethodRouter<AppState>
+pub(super) fn serve<I, A, H>(method: Method, terms: Terms, handler: H) -> MethodRouter<AppState>
 where
     I: Bind + 'static,
     A: Answer + 'static,
     H: Handler<I, A>,
 {
+    let path = terms.path;
     let filter = MethodFilter::try_from(method)
         .unwrap_or_else(|error| panic!("{path} is registered with an odd method: {error}"));
     on(filter, async move |State(state): State<AppState>, request: Request| -> Response {
-        let config = &state.config().server;
-        let max_body_bytes = max_body_bytes.unwrap_or(config.request_max_bytes);
-        let deadline = config.request_timeout;
-        let call = Call { state, path, permission, max_body_bytes };
+        let deadline = state.config().server.request_timeout;
+        let call = Call { state, terms };
         match tokio::time::timeout(deadline, call.run(request, handler)).await {
             Ok(Ok(answer)) => answer.into_response(),
             Ok(Err(error)) => error.into_response(),
@@ -53,47 +67,76 @@ where
 
 struct Call {
     state: AppState,
-    path: &'static str,
-    permission: Permission,
-    max_body_bytes: usize,
+    terms: Terms,
 }
 
 impl Call {
     async fn run<I, A, H>(self, request: Request, handler: H) -> ApiResult<A>
     where
         I: Bind,
+        A: Answer,
         H: Handler<I, A>,
     {
         let (parts, body) = request.into_parts();
-        let body = axum::body::to_bytes(body, self.max_body_bytes)
-            .await
-            .map_err(|error| self.unreadable(&error))?;
         let caller = parts.extensions.get::<Arc<Caller>>().cloned();
         let peer = parts.extensions.get::<crate::serve::Peer>().copied();
+        let context = Context::new(self.state.clone(), caller, parts.headers.clone(), peer);
+        let denied = match context.require(self.terms.permission).await {
+            Err(error @ ApiError::Internal(_)) => return Err(error),
+            permitted => permitted.err(),
+        };
+        // Held until the answer is there: what is made of a body is as large as the body.
+        let HeldBody { bytes, share: _share } = match self.read(body, denied.is_none()).await {
+            Ok(body) => body,
+            Err(fault) => {
+                return Err(match (fault, denied) {
+                    (BodyFault::TooLarge(_), Some(denied)) => denied,
+                    (fault, _) => self.unreadable(&fault),
+                });
+            }
+        };
         let incoming = Incoming {
             state: self.state,
-            path: path_parameters(self.path, parts.uri.path()),
+            path: path_parameters(self.terms.path, parts.uri.path()),
             query: QueryArgs::parse(parts.uri.query().unwrap_or_default().as_bytes()),
             headers: parts.headers,
-            body,
+            body: bytes,
         };
         incoming.refuse_nul()?;
         let input = I::bind(&incoming).await?;
-        let context = Context::new(incoming.state, caller, incoming.headers, peer);
-        context.require(self.permission).await?;
+        if let Some(denied) = denied {
+            return Err(denied);
+        }
+        let answer = handler.handle(context.clone(), input).await;
+        let Some(error) = answer.as_ref().err().filter(|e| e.may_be_tried_again(&parts.method))
+        else {
+            return answer;
+        };
+        tracing::debug!(path = self.terms.path, ?error, "a call is made once more");
+        drop(answer);
+        let input = I::bind(&incoming).await?;
         handler.handle(context, input).await
     }
 
-    /// A body past the limit is told; one that broke off has nobody left to tell.
-    fn unreadable(&self, error: &axum::Error) -> ApiError {
-        tracing::debug!(path = self.path, %error, "a request body could not be read");
-        let past_limit = std::error::Error::source(error)
-            .is_some_and(|source| source.is::<http_body_util::LengthLimitError>());
-        if past_limit {
-            let limit = self.max_body_bytes;
-            return ApiError::refused(format!("request body is larger than {limit} bytes"));
+    async fn read(&self, body: Body, permitted: bool) -> Result<HeldBody, BodyFault> {
+        if !self.terms.takes_body {
+            return Ok(HeldBody::default());
         }
-        ApiError::Unreadable
+        let most = self.terms.max_body_bytes;
+        let most = most.unwrap_or_else(|| self.state.config().server.request_max_bytes);
+        // Without a token to show, whoever calls may be anybody.
+        let known = !matches!(self.terms.permission, Permission::Public | Permission::Own(_));
+        let limit = if permitted && known { most } else { most.min(UNPERMITTED_BYTES) };
+        self.state.bodies().read(body, limit).await
+    }
+
+    /// A body past a limit is told; one that broke off has nobody left to tell.
+    fn unreadable(&self, fault: &BodyFault) -> ApiError {
+        tracing::debug!(path = self.terms.path, %fault, "a request body was not read");
+        match fault {
+            BodyFault::TooLarge(_) | BodyFault::Crowded(_) => ApiError::refused(fault.to_string()),
+            BodyFault::Broken(_) => ApiError::Unreadable,
+        }
     }
 }
 

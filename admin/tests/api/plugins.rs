@@ -1,11 +1,13 @@
 //! Plugins of namespaces, the catalogue, form fields, namespaces: what is stored, what gateways are
 //! told, and what the operation log says.
 
-use longmen_core::{model::DEFAULT_NAMESPACE, sync::Event};
+use longmen_core::model::{DEFAULT_NAMESPACE, Selector};
+use longmen_core::sync::Event;
+use longmen_db::repository::{conditioned, namespace_plugin, selector};
 use longmen_db::{ChangeRow, Operation};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, on_both_stores};
+use crate::scene::{Scene, on_both_stores, selector, with};
 
 /// Links of `sign` and `divide` to the default namespace.
 const SIGN: &str = "1801816010882822145";
@@ -18,6 +20,8 @@ on_both_stores!(
     a_plugin_goes_with_its_selectors,
     syncs_are_told_as_refreshes,
     the_catalogue_is_written_with_its_menu,
+    our_gateways_hear_of_the_catalogue_what_they_get_of_it,
+    what_a_plugin_is_referred_to_by_is_told,
     form_fields_are_written,
     namespaces_are_written,
     writes_are_logged,
@@ -195,6 +199,69 @@ async fn the_catalogue_is_written_with_its_menu(scene: &Scene) {
     assert_eq!(scene.version().await, version, "gateways know nothing of the catalogue");
 }
 
+/// Name, role and jar of a namespace's plugin are the catalogue's. A full refresh shows them, so
+/// the version must tell that they changed.
+async fn our_gateways_hear_of_the_catalogue_what_they_get_of_it(scene: &Scene) {
+    let other = scene.other_namespace().await;
+    scene.ok("POST", &format!("/namespace-plugin/{other}/5"), Value::Null).await;
+    let put = async |form: &str| {
+        let version = scene.version().await;
+        let of_other = scene.version_of(&other).await;
+        scene.ok("PUT", &format!("/plugin-template/5?{form}"), Value::Null).await;
+        let rows = scene.changes_after(version).await;
+        assert_eq!(told(&scene.changes_of(&other, of_other).await), told(&rows), "{form}");
+        rows
+    };
+    // Settings are each namespace's own.
+    let rows = put("name=divide&role=Proxy&sort=1&enabled=false&config=%7B%7D").await;
+    assert_eq!(told(&rows), []);
+
+    let rows = put("name=divide&role=Authentication&sort=1&enabled=false").await;
+    assert_eq!(told(&rows), [("PLUGIN", "5", Operation::Update, None)]);
+    let (before, after) = (json(&rows[0].before), json(&rows[0].after));
+    assert_eq!((&before["role"], &after["role"]), (&json!("Proxy"), &json!("Authentication")));
+    assert_eq!((&after["enabled"], &after["sort"]), (&json!(true), &json!(200)), "the link's");
+
+    let jar = put("name=divide&role=Authentication&sort=1&enabled=false&file=UEsDBA%3D%3D").await;
+    assert_eq!(told(&jar), [("PLUGIN", "5", Operation::Update, None)]);
+    assert_eq!(json(&jar[0].after).get("pluginJar"), None, "it may be megabytes");
+
+    // Selectors and rules name their plugin, too.
+    let rows = put("name=renamed&role=Authentication&sort=1&enabled=false").await;
+    assert_eq!(told(&rows), [("PLUGIN", "5", Operation::Refresh, None)]);
+}
+
+async fn what_a_plugin_is_referred_to_by_is_told(scene: &Scene) {
+    let other = scene.other_namespace().await;
+    let form = "name=mine&role=HttpProcess&sort=77&enabled=true";
+    scene.ok("POST", &format!("/plugin-template?{form}"), Value::Null).await;
+    let found = scene.get("/plugin-template?name=mine&currentPage=1&pageSize=12").await;
+    let id = found["dataList"][0]["id"].as_str().unwrap().to_owned();
+    let of_mine = with(selector("x"), json!({"pluginId": id, "namespaceId": other}));
+    assert_eq!(
+        scene.refused("POST", "/selector", of_mine.clone()).await,
+        format!(
+            "pluginId: {id} (mine) is not linked to the namespace {other}, expected one of its \
+             plugins"
+        )
+    );
+    scene.ok("POST", &format!("/namespace-plugin/{other}/{id}"), Value::Null).await;
+    let made = scene.ok("POST", "/selector", of_mine).await;
+
+    // Left behind by whoever wrote past the API.
+    let mut uow = scene.store().begin(longmen_db::Actor::system()).await.unwrap();
+    let link = namespace_plugin::find_by_plugin(&mut uow, &other, &id).await.unwrap().unwrap();
+    let id_of_selector = made.as_str().unwrap();
+    let stored = conditioned::find::<Selector>(&mut uow, id_of_selector).await.unwrap().unwrap();
+    namespace_plugin::delete(&mut uow, &[&link.id]).await.unwrap();
+    selector::insert(&mut uow, &stored.object, &[]).await.unwrap();
+    uow.commit().await.unwrap();
+    assert_eq!(
+        scene.refused("DELETE", "/plugin-template/batch", json!([id])).await,
+        "The plugin that exists under a certain namespace cannot be deleted."
+    );
+}
+
 async fn form_fields_are_written(scene: &Scene) {
     let field = |label: &str| {
         json!({"pluginId": "5", "field": "mine", "label": label, "dataType": 3, "type": 2,
@@ -211,6 +278,13 @@ async fn form_fields_are_written(scene: &Scene) {
     assert_eq!(found["dataList"][0]["dictOptions"], json!([]), "a choice without choices");
     let path = format!("/plugin-handle/{id}");
     assert_eq!(scene.ok("PUT", &path, field("two")).await, 1);
+    let of_none = with(field("two"), json!({"pluginId": "nope"}));
+    for (method, path) in [("POST", "/plugin-handle"), ("PUT", path.as_str())] {
+        assert_eq!(
+            scene.refused(method, path, of_none.clone()).await,
+            "pluginId: nope is no plugin, expected the id of a plugin of the catalogue"
+        );
+    }
     assert_eq!(scene.get(&path).await["label"], "two");
     let all = scene.get("/plugin-handle/all/5/2").await;
     assert!(all.as_array().unwrap().iter().any(|field| field["id"] == *id));

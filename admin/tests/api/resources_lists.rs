@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use longmen_core::model::DEFAULT_NAMESPACE;
+use longmen_core::model::{DEFAULT_NAMESPACE, Level};
 use longmen_db::Actor;
-use longmen_db::repository::data_permission::{self, DataType};
+use longmen_db::repository::data_permission;
 use serde_json::{Value, json};
 
 use crate::scene::{DIVIDE, Scene, binding, on_both_stores, rule, selector, with};
@@ -129,7 +129,7 @@ async fn users_see_what_they_are_granted(scene: &Scene) {
         assert_eq!(found["data"]["total"], total);
     }
     let mut uow = scene.store().begin(Actor::system()).await.unwrap();
-    data_permission::grant(&mut uow, &lina, DataType::Selector, &early).await.unwrap();
+    data_permission::grant(&mut uow, &lina, Level::Selector, &early).await.unwrap();
     uow.commit().await.unwrap();
     assert_eq!(seen(&lina_token).await, 3);
 }

@@ -1,6 +1,6 @@
 //! Selectors and rules: writes and what they leave in the change log.
 
-use longmen_core::model::DEFAULT_NAMESPACE;
+use longmen_core::model::{DEFAULT_NAMESPACE, Level};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, object, on_both_stores, outline, rule, selector, with};
@@ -188,10 +188,10 @@ async fn a_selector_takes_along_what_is_its_own(scene: &Scene) {
 }
 
 async fn granted(scene: &Scene, user_id: &str) -> Vec<String> {
-    use longmen_db::repository::data_permission::{DataType, granted};
+    use longmen_db::repository::data_permission::granted;
     let mut tx = scene.store().read().await.unwrap();
-    let mut all = granted(&mut tx, user_id, DataType::Selector).await.unwrap();
-    all.extend(granted(&mut tx, user_id, DataType::Rule).await.unwrap());
+    let mut all = granted(&mut tx, user_id, Level::Selector).await.unwrap();
+    all.extend(granted(&mut tx, user_id, Level::Rule).await.unwrap());
     all
 }
 

@@ -104,14 +104,22 @@ impl Scene {
 
     /// The version of the default namespace.
     pub(crate) async fn version(&self) -> u64 {
+        self.version_of(DEFAULT_NAMESPACE).await
+    }
+
+    pub(crate) async fn version_of(&self, namespace: &str) -> u64 {
         let mut tx = self.store().read().await.unwrap();
-        current_version(&mut tx, DEFAULT_NAMESPACE).await.unwrap()
+        current_version(&mut tx, namespace).await.unwrap()
     }
 
     /// The rows of the change sets after `version` in the default namespace.
     pub(crate) async fn changes_after(&self, version: u64) -> Vec<ChangeRow> {
+        self.changes_of(DEFAULT_NAMESPACE, version).await
+    }
+
+    pub(crate) async fn changes_of(&self, namespace: &str, version: u64) -> Vec<ChangeRow> {
         let mut tx = self.store().read().await.unwrap();
-        match since(&mut tx, DEFAULT_NAMESPACE, version, 10_000).await.unwrap() {
+        match since(&mut tx, namespace, version, 10_000).await.unwrap() {
             Since::Sets(sets) => sets.into_iter().flat_map(|set| set.rows).collect(),
             Since::Gap => panic!("there is no gap after version {version}"),
         }

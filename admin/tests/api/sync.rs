@@ -3,7 +3,10 @@
 mod changes;
 mod gateway;
 mod handshake;
+mod link;
+mod liveness;
 mod objects;
+mod outage;
 mod postgres;
 mod refresh;
 mod restore;

@@ -114,7 +114,11 @@ impl RawClient {
 
     /// Whether the peer has closed the connection, or does so before it sends anything more.
     pub async fn closed(&mut self) -> bool {
-        self.ended || (self.buffer.is_empty() && !self.more().await && self.ended)
+        if self.ended {
+            return true;
+        }
+        let silent = self.buffer.is_empty() && !self.more().await;
+        silent && self.ended
     }
 
     /// The raw connection, once both sides speak something else on it. What was read already comes

@@ -54,6 +54,24 @@ pub(super) const SECTION: Section = Section {
             "Whether the states are logged now and then.",
         ),
         KeySpec::new("shenyu.upstreamCheck.printInterval", POSITIVE_MILLIS, "60000", "How often."),
+        KeySpec::new(
+            "shenyu.upstreamCheck.ejectAfter",
+            Kind::Int { min: 0, max: 1_000_000 },
+            "5",
+            "Failed attempts in a row after which requests avoid an upstream for a time; 0 never. Not bound to `enabled`.",
+        ),
+        KeySpec::new(
+            "shenyu.upstreamCheck.ejectTime",
+            POSITIVE_MILLIS,
+            "5s",
+            "How long the first time; doubled each time it happens again soon.",
+        ),
+        KeySpec::new(
+            "shenyu.upstreamCheck.ejectMaxTime",
+            POSITIVE_MILLIS,
+            "60s",
+            "The longest time.",
+        ),
     ],
 };
 
@@ -74,6 +92,12 @@ pub struct UpstreamCheckConfig {
     pub unhealthy_threshold: u32,
     /// How often the states are logged; `None`: never.
     pub print_interval: Option<Duration>,
+    /// Failed attempts in a row after which requests avoid an upstream; 0 never.
+    pub eject_after: u32,
+    /// How long the first time.
+    pub eject_time: Duration,
+    /// The longest time.
+    pub eject_max_time: Duration,
 }
 
 impl UpstreamCheckConfig {
@@ -88,6 +112,9 @@ impl UpstreamCheckConfig {
             healthy_threshold: reader.get("shenyu.upstreamCheck.healthyThreshold"),
             unhealthy_threshold: reader.get("shenyu.upstreamCheck.unhealthyThreshold"),
             print_interval: print.then_some(print_interval),
+            eject_after: reader.get("shenyu.upstreamCheck.ejectAfter"),
+            eject_time: reader.get("shenyu.upstreamCheck.ejectTime"),
+            eject_max_time: reader.get("shenyu.upstreamCheck.ejectMaxTime"),
         }
     }
 }

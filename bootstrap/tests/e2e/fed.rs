@@ -64,7 +64,7 @@ impl Fed {
             // A refusal may come while we are still sending.
             let _ = stream.write_all(sent).await;
             let mut answer = Vec::new();
-            let mut chunk = [0; 16 * 1024];
+            let mut chunk = vec![0; 16 * 1024];
             while let Ok(read) = stream.read(&mut chunk).await {
                 if read == 0 {
                     break;

@@ -42,7 +42,7 @@ async fn call(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn trailers_of_an_upstream_reach_the_caller() -> Result<(), Infallible> {
+async fn trailers_of_an_upstream_reach_the_caller() {
     let origin = RawUpstream::start("127.0.0.1:0".parse().unwrap(), |_| Reply {
         bytes: b"HTTP/1.1 200 OK\r\nContent-Type: application/grpc\r\nTrailer: grpc-status, grpc-message\r\n\
             Transfer-Encoding: chunked\r\n\r\n7\r\n\0\0\0\0\x02ok\r\n0\r\ngrpc-status: 5\r\n\

@@ -19,6 +19,7 @@ mod stopping;
 mod support;
 mod tidy;
 mod unreadable;
+mod upstream_state;
 mod websocket;
 mod websocket_limits;
 mod whole_path;

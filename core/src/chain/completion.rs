@@ -15,7 +15,7 @@ use super::{Hit, Observed};
 use crate::body::{Body, BodyError, Meter};
 use crate::error::Reason;
 use crate::layer::Permit;
-use crate::upstream::Endpoint;
+use crate::upstream::{Endpoint, InFlight};
 
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,6 +26,29 @@ pub enum Outcome {
     Failed,
     /// The client left before the end of the answer.
     ClientGone,
+}
+
+/// Why a failed attempt was not repeated although the rule has retries left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NotRetried {
+    /// The upstream has had its share of retries.
+    Budget,
+    /// The request may have been processed, and its method is not one to be repeated.
+    Method,
+    /// The request may have been processed, and its body is not there any more.
+    Body,
+}
+
+impl NotRetried {
+    /// The stable code, in snake case.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Budget => "retry_budget",
+            Self::Method => "method_not_idempotent",
+            Self::Body => "body_not_kept",
+        }
+    }
 }
 
 /// Everything known about a request once it is over.
@@ -45,6 +68,8 @@ pub struct Completion {
     pub upstream: Option<Arc<Endpoint>>,
     /// Attempts on upstreams.
     pub attempts: u32,
+    /// Why a failed attempt was not repeated although the rule has retries left.
+    pub not_retried: Option<NotRetried>,
     /// Body bytes sent to the client.
     pub response_bytes: u64,
     /// From the request head to the response head.
@@ -76,6 +101,7 @@ impl Completion {
             status: None,
             upstream: None,
             attempts: 0,
+            not_retried: None,
             response_bytes: 0,
             head_elapsed: None,
             elapsed: Duration::ZERO,
@@ -105,6 +131,8 @@ pub struct Exchange {
     completion: Completion,
     started: Instant,
     ended: bool,
+    /// The place on the upstream that is tried now, or that answers.
+    busy: Option<InFlight>,
     /// The place among the requests under way; released after the completion.
     pub(super) permit: Option<Permit>,
     /// Guards of plugins without later hooks; released after the completion.
@@ -127,6 +155,7 @@ impl Exchange {
             completion: Completion::begin(method, target),
             started,
             ended: false,
+            busy: None,
             permit: None,
             guards: SmallVec::new(),
             observed: None,
@@ -158,6 +187,7 @@ impl Exchange {
         !self.hits.is_empty()
             || !self.guards.is_empty()
             || self.permit.is_some()
+            || self.busy.is_some()
             || self.observed.is_some()
     }
 
@@ -187,10 +217,21 @@ impl Exchange {
         }
     }
 
-    /// Records an attempt.
-    pub fn attempted(&mut self, endpoint: &Arc<Endpoint>) {
+    /// Records an attempt; the place is held to the end of the request or the next attempt.
+    pub fn attempted(&mut self, busy: InFlight) {
         self.completion.attempts += 1;
+        self.busy = Some(busy);
+    }
+
+    /// Records an upstream that is not tried, or not any more.
+    pub fn left(&mut self, endpoint: &Arc<Endpoint>) {
+        self.busy = None;
         self.completion.upstream = Some(Arc::clone(endpoint));
+    }
+
+    /// Records why a failed attempt is not repeated.
+    pub fn not_retried(&mut self, why: NotRetried) {
+        self.completion.not_retried = Some(why);
     }
 
     /// Records how the attempt that was recorded last went. Costs nothing when nobody watches.
@@ -245,6 +286,9 @@ impl Exchange {
         let completion = &mut self.completion;
         completion.outcome = outcome;
         completion.elapsed = self.started.elapsed();
+        if let Some(busy) = &self.busy {
+            completion.upstream = Some(Arc::clone(busy.endpoint()));
+        }
         if let Some(meter) = &self.meter {
             completion.request_bytes = meter.bytes();
         }
@@ -311,14 +355,13 @@ impl Drop for Exchange {
     }
 }
 
-/// Why an answer that was begun could not be finished.
-fn reason_of(error: &BodyError) -> Reason {
+/// Why a response body did not come to its end.
+const fn broken_off(error: &BodyError) -> Reason {
     match error {
-        BodyError::Stalled { .. } => Reason::UpstreamTimeout,
-        BodyError::Filter(_) => Reason::PluginFailed,
-        BodyError::Transport(_) | BodyError::Upstream(_) | BodyError::TooLarge { .. } => {
-            Reason::UpstreamReset
-        }
+        BodyError::Transport(_) | BodyError::Upstream(_) => Reason::UpstreamBodyReset,
+        BodyError::Stalled { .. } => Reason::UpstreamBodyTimeout,
+        BodyError::OverTime => Reason::TotalTimeout,
+        BodyError::Filter(_) | BodyError::TooLarge { .. } => Reason::PluginFailed,
     }
 }
 
@@ -350,7 +393,7 @@ impl HttpBody for Watched {
             None => this.end(Outcome::Finished),
             Some(Err(error)) => {
                 if let Some(exchange) = &mut this.exchange {
-                    exchange.because(reason_of(error));
+                    exchange.because(broken_off(error));
                 }
                 this.end(Outcome::Failed);
             }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::future::Future;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::HeaderValue;
@@ -112,6 +112,8 @@ pub struct RequestContext {
     pub rewrite_uri: Option<String>,
     /// Where it goes.
     pub target: Option<Target>,
+    /// How long an attempt may take to the response head where a rule says nothing.
+    pub response_timeout: Duration,
     /// The part that lives to the end of the request.
     pub exchange: Exchange,
     /// The request's id, where ids are wanted.
@@ -155,6 +157,7 @@ impl RequestContext {
             rewrite_context_path: None,
             rewrite_uri: None,
             target: None,
+            response_timeout: Duration::from_secs(3),
             exchange,
             request_id: inbound.request_id,
             client,
@@ -281,10 +284,10 @@ impl RequestContext {
         self.runtime.spawn(future);
     }
 
-    /// Head and body for the upstream, without a copy.
-    pub(super) fn take(&mut self) -> (Parts, Body) {
+    /// The head for the upstream, without a copy.
+    pub(super) fn take_head(&mut self) -> Parts {
         let (empty, ()) = http::Request::new(()).into_parts();
-        (std::mem::replace(&mut self.head, empty), std::mem::take(&mut self.body))
+        std::mem::replace(&mut self.head, empty)
     }
 
     /// Whether the upstream can be called again with the same bytes.

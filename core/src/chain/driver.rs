@@ -2,21 +2,25 @@
 
 mod around;
 mod body;
+mod deliver;
 mod head;
 mod response;
+mod retry;
 mod tunnel;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
 use tokio::runtime::Handle;
+use tokio::time::{Instant, timeout_at};
 use tracing::{debug, warn};
 
 pub(super) use tunnel::Switched;
 pub use tunnel::{TunnelLimits, TunnelTotals, Tunnels};
 
 use super::{Hit, Inbound, RequestContext, forwarding};
-use crate::body::{Body, drain};
+use crate::body::{Body, BodyTimes, drain};
 use crate::error::{ErrorStatus, Fault, GatewayError, Reason, is_grpc};
 use crate::snapshot::SnapshotStore;
 use crate::upstream::UpstreamClient;
@@ -30,8 +34,40 @@ pub struct DriverOptions {
     pub rpc_type_header: bool,
     /// Protocols that are served, for that header.
     pub rpc_types: &'static [&'static str],
+    /// How upstreams are called.
+    pub calls: CallOptions,
     /// The gateway's websockets.
     pub tunnels: Tunnels,
+}
+
+/// Time limits and retries of upstream calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallOptions {
+    /// Per attempt to the response head, where the rule says nothing.
+    pub response_timeout: Duration,
+    /// Between two pieces of a request body; `None`: any time.
+    pub client_body_idle: Option<Duration>,
+    /// Between two pieces of a response body; `None`: any time.
+    pub upstream_body_idle: Option<Duration>,
+    /// For a request in all; `None`: any time.
+    pub total: Option<Duration>,
+    /// Whether methods that are not idempotent may be repeated.
+    pub retry_non_idempotent: bool,
+    /// The most bytes of a streaming request body that are kept for another attempt.
+    pub replay_bytes: usize,
+}
+
+impl Default for CallOptions {
+    fn default() -> Self {
+        Self {
+            response_timeout: Duration::from_secs(3),
+            client_body_idle: Some(Duration::from_secs(30)),
+            upstream_body_idle: None,
+            total: None,
+            retry_non_idempotent: false,
+            replay_bytes: 64 * 1024,
+        }
+    }
 }
 
 impl Default for DriverOptions {
@@ -40,6 +76,7 @@ impl Default for DriverOptions {
             error_status: ErrorStatus::Standard,
             rpc_type_header: false,
             rpc_types: &["http", "websocket"],
+            calls: CallOptions::default(),
             tunnels: Tunnels::default(),
         }
     }
@@ -81,7 +118,16 @@ impl Driver {
         let shared = &*self.0;
         let grpc = is_grpc(&head.method, &head.headers);
         let mut cx = RequestContext::new(head, inbound, (shared.clock)(), shared.runtime.clone());
-        let result = self.answer(&mut cx).await;
+        cx.response_timeout = shared.options.calls.response_timeout;
+        let end =
+            shared.options.calls.total.map(|total| Instant::from(cx.exchange.started()) + total);
+        let result = match end {
+            None => self.answer(&mut cx, None).await,
+            Some(end) => match timeout_at(end, self.answer(&mut cx, Some(end))).await {
+                Ok(result) => result,
+                Err(_) => Err(over_time()),
+            },
+        };
         let response = match result {
             Ok(response) => response,
             Err(error) => self.refuse(&mut cx, &error, grpc),
@@ -118,7 +164,11 @@ impl Driver {
         error.to_response(self.0.options.error_status)
     }
 
-    async fn answer(&self, cx: &mut RequestContext) -> Result<Response<Body>, GatewayError> {
+    async fn answer(
+        &self,
+        cx: &mut RequestContext,
+        end: Option<Instant>,
+    ) -> Result<Response<Body>, GatewayError> {
         let early = {
             // The snapshot is held until the last plugin has decided about the head, not longer.
             let snapshot = self.0.store.load();
@@ -129,7 +179,7 @@ impl Driver {
         let response = match early {
             Some(response) => response,
             None => {
-                let result = self.proxy(cx).await;
+                let result = self.proxy(cx, end).await;
                 // Whatever came of the call: it was made with a body cut off past its limit.
                 cx.over_limit().map_or(result, Err)?
             }
@@ -138,17 +188,42 @@ impl Driver {
     }
 
     /// Everything from the chosen target to the upstream's response head.
-    async fn proxy(&self, cx: &mut RequestContext) -> Result<Response<Body>, GatewayError> {
+    async fn proxy(
+        &self,
+        cx: &mut RequestContext,
+        end: Option<Instant>,
+    ) -> Result<Response<Body>, GatewayError> {
         if cx.target.is_none() {
             return Err(no_target(cx));
         }
         cx.meter_body();
+        let options = &self.0.options;
+        let times = BodyTimes { idle: options.calls.client_body_idle, end };
+        cx.body = std::mem::take(&mut cx.body).timed(times);
         if let Some(response) = body::request(cx).await? {
             return Ok(response);
         }
         forwarding::apply(cx);
-        around::run(cx, &self.0.client, &self.0.options.tunnels).await
+        let response = around::run(cx, Calls { client: &self.0.client, options }).await?;
+        let times = BodyTimes { idle: options.calls.upstream_body_idle, end };
+        Ok(response.map(|body| body.timed(times)))
     }
+}
+
+/// What upstream calls need beside the request.
+#[derive(Debug, Clone, Copy)]
+struct Calls<'a> {
+    client: &'a Arc<dyn UpstreamClient>,
+    options: &'a DriverOptions,
+}
+
+fn over_time() -> GatewayError {
+    GatewayError::new(
+        Fault::Gateway,
+        Reason::TotalTimeout,
+        StatusCode::GATEWAY_TIMEOUT,
+        "the time of the request is over",
+    )
 }
 
 /// The hits of a request beside its context, so that a hook can have its own hit and the context.

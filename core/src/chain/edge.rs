@@ -83,6 +83,7 @@ impl Connection {
 
     /// The scheme clients used. There is no TLS on the public port yet.
     #[must_use]
+    #[expect(clippy::unused_self, reason = "with TLS on the public port it is the connection's")]
     pub const fn scheme(&self) -> &'static str {
         "http"
     }

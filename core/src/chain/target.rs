@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::upstream::Endpoint;
+use crate::upstream::{Endpoint, LoadBalance};
 
 /// What kind of call the target wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,6 +23,8 @@ pub struct TargetPolicy {
     pub retries: u32,
     /// Whether a further attempt goes to another upstream.
     pub failover: bool,
+    /// How another upstream is chosen; what it measures is measured.
+    pub balance: LoadBalance,
 }
 
 /// The chosen upstream.

@@ -1,8 +1,12 @@
 //! The contract of plugins, proven by plugins that exist only here.
 
 mod cut_off;
+mod delivery;
+mod ejection;
 mod harness;
 mod plugins;
+mod time_limits;
+mod upstreams;
 
 use bytes::Bytes;
 use http::StatusCode;

@@ -51,12 +51,17 @@ struct Work {
 }
 
 impl Builder {
-    pub(super) fn new(registry: Registry, on_missing: MissingPlugin, compiler: Compiler) -> Self {
+    pub(super) fn new(
+        registry: Registry,
+        on_missing: MissingPlugin,
+        compiler: Compiler,
+        endpoints: EndpointRegistry,
+    ) -> Self {
         Self {
             registry,
             on_missing,
             compiler,
-            endpoints: EndpointRegistry::default(),
+            endpoints,
             plugins: BTreeMap::new(),
             metadata: Arc::default(),
             balances: HashMap::new(),
@@ -282,16 +287,11 @@ impl Builder {
     ) -> Arc<UpstreamSet> {
         let Some(known) = state.upstreams.get(selector) else { return Arc::default() };
         let balance = Arc::clone(self.balances.entry(selector.to_owned()).or_default());
-        let (set, bad) = UpstreamSet::build(
-            selector,
-            &known.entries,
-            known.watched,
-            balance,
-            &mut self.endpoints,
-        );
+        let (set, bad) =
+            UpstreamSet::build(selector, &known.entries, known.watched, balance, &self.endpoints);
         for fault in bad {
             faults.add(Group::DiscoverUpstream, selector, owner.name, fault);
         }
-        Arc::new(set)
+        set
     }
 }

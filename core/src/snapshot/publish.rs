@@ -14,6 +14,7 @@ use super::store::SnapshotStore;
 use crate::chain::Registry;
 use crate::condition::Compiler;
 use crate::sync::{Frame, GatewayFault, Group};
+use crate::upstream::EndpointRegistry;
 
 /// How configuration is put in force.
 #[derive(Debug, Clone)]
@@ -24,6 +25,8 @@ pub struct PublisherOptions {
     pub upstreams: UpstreamMode,
     /// The zone of times in conditions.
     pub zone: TimeZone,
+    /// Where upstreams keep their lasting state.
+    pub endpoints: EndpointRegistry,
 }
 
 impl Default for PublisherOptions {
@@ -32,6 +35,7 @@ impl Default for PublisherOptions {
             on_missing: MissingPlugin::default(),
             upstreams: UpstreamMode::default(),
             zone: TimeZone::UTC,
+            endpoints: EndpointRegistry::default(),
         }
     }
 }
@@ -67,7 +71,7 @@ impl Publisher {
         Self {
             store,
             state: ConfigState::default(),
-            builder: Builder::new(registry, options.on_missing, compiler),
+            builder: Builder::new(registry, options.on_missing, compiler, options.endpoints),
             mode: options.upstreams,
             faults: BTreeMap::new(),
             retired: Vec::new(),

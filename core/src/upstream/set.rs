@@ -14,6 +14,8 @@ pub struct Member {
     pub endpoint: Arc<Endpoint>,
     /// Its share of the traffic; never 0.
     pub weight: u32,
+    /// The time over which the weight grows to its full value, in milliseconds.
+    pub warmup_ms: u64,
 }
 
 /// The usable upstreams of a selector, with what its balancers need, built at sync time.
@@ -25,39 +27,46 @@ pub struct UpstreamSet {
 }
 
 impl UpstreamSet {
-    /// Builds the set of a selector.
+    /// Builds the set of a selector, and makes it the one where its upstreams look for others.
     ///
-    /// Left out: what is down, what has weight 0 while another has a weight, what is not gray while
-    /// another is, and what has no readable address (returned as faults). With `equal_shares` a
-    /// list in which every weight is 0 says nothing about weights; otherwise it is an empty set.
+    /// Left out: what is down, what has weight 0, what is not gray while another usable one is, and
+    /// what has no readable address (returned as faults). With `equal_shares` a list in which every
+    /// weight is 0 says nothing about weights; otherwise it is an empty set.
     #[must_use]
     pub fn build(
         selector_id: &str,
         upstreams: &[Upstream],
         equal_shares: bool,
         state: Arc<BalanceState>,
-        registry: &mut EndpointRegistry,
-    ) -> (Self, Vec<AddressFault>) {
+        registry: &EndpointRegistry,
+    ) -> (Arc<Self>, Vec<AddressFault>) {
         let mut faults = Vec::new();
-        let any_gray = upstreams.iter().any(|upstream| upstream.properties().gray);
         let unknown_weights = equal_shares && upstreams.iter().all(|u| u.weight <= 0);
+        let weight = |upstream: &Upstream| {
+            if unknown_weights { 1 } else { u32::try_from(upstream.weight).unwrap_or(0) }
+        };
+        let usable =
+            |upstream: &&Upstream| upstream.state() == UpstreamStatus::Up && weight(upstream) > 0;
+        let any_gray = upstreams.iter().filter(usable).any(|upstream| upstream.properties().gray);
         let mut members = Vec::with_capacity(upstreams.len());
-        for upstream in upstreams {
-            let weight =
-                if unknown_weights { 1 } else { u32::try_from(upstream.weight).unwrap_or(0) };
-            let wanted = upstream.state() == UpstreamStatus::Up
-                && weight > 0
-                && (!any_gray || upstream.properties().gray);
-            if !wanted {
+        for upstream in upstreams.iter().filter(usable) {
+            let properties = upstream.properties();
+            if any_gray && !properties.gray {
                 continue;
             }
-            match registry.endpoint(selector_id, upstream) {
-                Ok(endpoint) => members.push(Member { endpoint, weight }),
+            match registry.endpoint(selector_id, upstream, &state) {
+                Ok(endpoint) => members.push(Member {
+                    endpoint,
+                    weight: weight(upstream),
+                    warmup_ms: u64::try_from(properties.warmup).unwrap_or(0),
+                }),
                 Err(fault) => faults.push(fault),
             }
         }
         let tables = balance::Tables::build(&members);
-        (Self { members, tables, state }, faults)
+        let set = Arc::new(Self { members, tables, state });
+        set.state.publish(&set);
+        (set, faults)
     }
 
     /// Whether nothing can be chosen.
@@ -66,29 +75,62 @@ impl UpstreamSet {
         self.members.is_empty()
     }
 
-    /// The usable upstreams, in configured order.
+    /// The usable upstreams, in configured order, healthy or not.
     #[must_use]
     pub fn members(&self) -> &[Member] {
         &self.members
     }
 
-    /// The upstream whose url is exactly this (`specify-domain`).
+    /// The upstream whose url is exactly this (`specify-domain`), unless probes have taken it out.
     #[must_use]
     pub fn named(&self, url: &str) -> Option<&Arc<Endpoint>> {
-        self.members.iter().map(|member| &member.endpoint).find(|endpoint| &*endpoint.url == url)
+        let mut endpoints = self.members.iter().map(|member| &member.endpoint);
+        endpoints.find(|endpoint| &*endpoint.url == url && !endpoint.is_out())
     }
 
     /// Chooses an upstream. `peer` is the socket's peer; no allocation.
+    ///
+    /// `None` when there is none, or probes have taken all out. Ejected ones are chosen when nothing
+    /// else is left.
     #[must_use]
     pub fn choose(&self, how: LoadBalance, peer: IpAddr) -> Option<&Arc<Endpoint>> {
-        let index = match self.members.len() {
-            0 => return None,
-            1 => 0,
-            _ => balance::choose(
-                how,
-                Choice { members: &self.members, tables: &self.tables, state: &self.state, peer },
-            ),
-        };
+        self.choose_except(how, peer, &[])
+    }
+
+    /// As [`UpstreamSet::choose`], but none of `tried`.
+    #[must_use]
+    pub fn choose_except(
+        &self,
+        how: LoadBalance,
+        peer: IpAddr,
+        tried: &[Arc<Endpoint>],
+    ) -> Option<&Arc<Endpoint>> {
+        let Self { members, tables, state, .. } = self;
+        let index = balance::choose(how, Choice { members, tables, state, peer, tried })?;
         self.members.get(index).map(|member| &member.endpoint)
     }
 }
+
+impl Endpoint {
+    /// Another upstream of its selector, as configured now: none of `tried`.
+    #[must_use]
+    pub fn another(
+        &self,
+        how: LoadBalance,
+        peer: IpAddr,
+        tried: &[Arc<Self>],
+    ) -> Option<Arc<Self>> {
+        let set = self.selector()?.current()?;
+        set.choose_except(how, peer, tried).cloned()
+    }
+
+    /// Whether its selector has no other.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        let set = self.selector().and_then(|selector| selector.current());
+        set.is_none_or(|set| set.members.len() < 2)
+    }
+}
+
+#[cfg(test)]
+mod tests;

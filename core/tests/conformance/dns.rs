@@ -127,7 +127,7 @@ async fn exchange(rig: &Rig, endpoint: &Arc<Endpoint>, origin: &Origin) -> Strin
 async fn a_name_is_looked_up_once(strategy: Strategy) {
     let server = NameServer::new().await;
     server.set("orders.test", &[Ipv4Addr::LOCALHOST], 3600);
-    let mut rig = server.rig(strategy, &[]);
+    let rig = server.rig(strategy, &[]);
     let origin = Origin::new().await;
     let port = origin.address().port();
     let endpoint = rig.endpoint(&format!("orders.test:{port}"));
@@ -141,7 +141,7 @@ async fn a_name_is_looked_up_once(strategy: Strategy) {
 async fn search_domains(strategy: Strategy) {
     let server = NameServer::new().await;
     server.set("orders.shop.test", &[Ipv4Addr::LOCALHOST], 3600);
-    let mut rig = server.rig(strategy, &["none.test", "shop.test"]);
+    let rig = server.rig(strategy, &["none.test", "shop.test"]);
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&format!("orders:{}", origin.address().port()));
     exchange(&rig, &endpoint, &origin).await;
@@ -154,7 +154,7 @@ async fn all_addresses_are_tried(strategy: Strategy) {
     // Nobody listens on the others.
     let addresses = [[127, 0, 0, 3].into(), [127, 0, 0, 2].into(), Ipv4Addr::LOCALHOST];
     server.set("orders.test", &addresses, 3600);
-    let mut rig = server.rig(strategy, &[]);
+    let rig = server.rig(strategy, &[]);
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&format!("orders.test:{}", origin.address().port()));
     for _ in 0..4 {
@@ -167,7 +167,7 @@ async fn all_addresses_are_tried(strategy: Strategy) {
 
 async fn unknown_names(strategy: Strategy) {
     let server = NameServer::new().await;
-    let mut rig = server.rig(strategy, &[]);
+    let rig = server.rig(strategy, &[]);
     let endpoint = rig.endpoint("nowhere.test:80");
     let failure = rig.send(&endpoint, get(&endpoint, "/")).await.unwrap_err();
     assert_eq!(failure.error.reason(), Reason::UpstreamDns);
@@ -180,7 +180,7 @@ async fn unknown_names(strategy: Strategy) {
 async fn vanished_names(strategy: Strategy) {
     let server = NameServer::new().await;
     server.set("orders.test", &[Ipv4Addr::LOCALHOST], 1);
-    let mut rig = server.rig(strategy, &[]);
+    let rig = server.rig(strategy, &[]);
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&format!("orders.test:{}", origin.address().port()));
     exchange(&rig, &endpoint, &origin).await;
@@ -222,7 +222,7 @@ async fn changed_addresses(strategy: Strategy) {
     let port = old.address().port();
     let new = Origin::at(&format!("127.0.0.2:{port}")).await;
     server.set("orders.test", &[Ipv4Addr::LOCALHOST], 1);
-    let mut rig = server.rig(strategy, &[]);
+    let rig = server.rig(strategy, &[]);
     let endpoint = rig.endpoint(&format!("orders.test:{port}"));
     exchange(&rig, &endpoint, &old).await;
     server.set("orders.test", &[[127, 0, 0, 2].into()], 3600);
@@ -247,7 +247,7 @@ async fn changed_addresses(strategy: Strategy) {
 
 async fn literals_are_not_looked_up(strategy: Strategy) {
     let server = NameServer::new().await;
-    let mut rig = server.rig(strategy, &[]);
+    let rig = server.rig(strategy, &[]);
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     exchange(&rig, &endpoint, &origin).await;
@@ -263,7 +263,7 @@ async fn literals_are_not_looked_up(strategy: Strategy) {
 
 async fn the_hosts_file(strategy: Strategy) {
     let server = NameServer::new().await;
-    let mut rig = server.rig(strategy, &[]);
+    let rig = server.rig(strategy, &[]);
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&format!("localhost:{}", origin.address().port()));
     exchange(&rig, &endpoint, &origin).await;

@@ -17,7 +17,7 @@ conformance! {
 }
 
 /// Sends a GET to an upstream that writes these bytes and closes.
-async fn told(rig: &mut Rig, bytes: &[u8]) -> Result<Bytes, Reason> {
+async fn told(rig: &Rig, bytes: &[u8]) -> Result<Bytes, Reason> {
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     let upstream = async {
@@ -54,8 +54,8 @@ async fn truncated_answers(strategy: Strategy) {
         "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab",
         "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
     ] {
-        let mut rig = Rig::new(strategy);
-        assert_eq!(told(&mut rig, bytes.as_bytes()).await, Err(Reason::UpstreamReset), "{bytes:?}");
+        let rig = Rig::new(strategy);
+        assert_eq!(told(&rig, bytes.as_bytes()).await, Err(Reason::UpstreamReset), "{bytes:?}");
         assert_eq!(rig.stats().idle, 0, "{bytes:?}");
     }
 }
@@ -68,24 +68,20 @@ async fn answers_that_are_not_http(strategy: Strategy) {
         "HTTP/1.1 200 OK\r\nbroken header\r\n\r\n",
         "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nx",
     ] {
-        let mut rig = Rig::new(strategy);
-        assert_eq!(
-            told(&mut rig, bytes.as_bytes()).await,
-            Err(Reason::UpstreamProtocol),
-            "{bytes:?}"
-        );
+        let rig = Rig::new(strategy);
+        assert_eq!(told(&rig, bytes.as_bytes()).await, Err(Reason::UpstreamProtocol), "{bytes:?}");
     }
 }
 
 async fn no_answer_at_all(strategy: Strategy) {
     for bytes in ["", "HTTP/1.1 200 OK\r\ncontent-le", "HTTP/1.1 100 Continue\r\n\r\n"] {
-        let mut rig = Rig::new(strategy);
-        assert_eq!(told(&mut rig, bytes.as_bytes()).await, Err(Reason::UpstreamReset), "{bytes:?}");
+        let rig = Rig::new(strategy);
+        assert_eq!(told(&rig, bytes.as_bytes()).await, Err(Reason::UpstreamReset), "{bytes:?}");
     }
 }
 
 async fn refused_connections(strategy: Strategy) {
-    let mut rig = Rig::new(strategy);
+    let rig = Rig::new(strategy);
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     drop(origin);
@@ -108,7 +104,7 @@ async fn heads_over_the_limit(strategy: Strategy) {
     for (value, good) in [(7_000, true), (9_000, false), (1_000_000, false)] {
         let options =
             ClientOptions { max_response_header_bytes: 8 << 10, ..ClientOptions::default() };
-        let mut rig = Rig::with(strategy, options);
+        let rig = Rig::with(strategy, options);
         let origin = Origin::new().await;
         let endpoint = rig.endpoint(&origin.url());
         let upstream = async {
@@ -142,7 +138,7 @@ async fn heads_over_the_limit(strategy: Strategy) {
 
 async fn bytes_beyond_the_answer(strategy: Strategy) {
     for beyond in ["HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\npoison", "\0garbage"] {
-        let mut rig = Rig::new(strategy);
+        let rig = Rig::new(strategy);
         let origin = Origin::new().await;
         let endpoint = rig.endpoint(&origin.url());
         let upstream = async {
@@ -166,7 +162,7 @@ async fn bytes_beyond_the_answer(strategy: Strategy) {
 
 /// A POST whose body ends with an error after some bytes; says what came of it.
 async fn with_bad_body(strategy: Strategy, bad: BodyError) -> longmen_core::error::GatewayError {
-    let mut rig = Rig::new(strategy);
+    let rig = Rig::new(strategy);
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     let (frames, body) = streamed();

@@ -23,7 +23,7 @@ conformance! {
 }
 
 async fn early_answers(strategy: Strategy) {
-    let mut rig = Rig::new(strategy);
+    let rig = Rig::new(strategy);
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     let (frames, body) = streamed();
@@ -68,7 +68,7 @@ const MUCH: usize = 64 << 20;
 const ON_THE_WAY: usize = 24 << 20;
 
 async fn answers_are_not_read_ahead(strategy: Strategy) {
-    let mut rig = Rig::new(strategy);
+    let rig = Rig::new(strategy);
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     let written = Arc::new(AtomicUsize::new(0));
@@ -97,7 +97,7 @@ async fn answers_are_not_read_ahead(strategy: Strategy) {
 }
 
 async fn requests_are_not_read_ahead(strategy: Strategy) {
-    let mut rig = Rig::new(strategy);
+    let rig = Rig::new(strategy);
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     let (frames, body) = streamed();
@@ -132,7 +132,7 @@ async fn requests_are_not_read_ahead(strategy: Strategy) {
 }
 
 async fn abandoned_calls(strategy: Strategy) {
-    let mut rig = Rig::new(strategy);
+    let rig = Rig::new(strategy);
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     for kept in [false, true] {
@@ -178,7 +178,7 @@ async fn abandon(
 }
 
 async fn abandoned_answers(strategy: Strategy) {
-    let mut rig = Rig::new(strategy);
+    let rig = Rig::new(strategy);
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     let upstream = async {
@@ -209,7 +209,7 @@ fn upgrade(endpoint: &longmen_core::upstream::Endpoint) -> http::Request<Body> {
 }
 
 async fn upgrades(strategy: Strategy) {
-    let mut rig = Rig::new(strategy);
+    let rig = Rig::new(strategy);
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     let upstream = async {
@@ -242,7 +242,7 @@ async fn upgrades(strategy: Strategy) {
 }
 
 async fn refused_upgrades(strategy: Strategy) {
-    let mut rig = Rig::new(strategy);
+    let rig = Rig::new(strategy);
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     let upstream = async {

@@ -32,7 +32,7 @@ async fn call(rig: &Rig, endpoint: &Arc<Endpoint>, path: &str) -> String {
 }
 
 async fn the_next_waits_for_its_turn(strategy: Strategy) {
-    let mut rig = fixed(strategy, 1, 10, LONG);
+    let rig = fixed(strategy, 1, 10, LONG);
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     let upstream = async {
@@ -56,7 +56,7 @@ async fn the_next_waits_for_its_turn(strategy: Strategy) {
 }
 
 async fn all_workers_share_the_limit(strategy: Strategy) {
-    let mut rig = fixed(strategy, 1, 10, LONG);
+    let rig = fixed(strategy, 1, 10, LONG);
     let other = rig.another_worker();
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
@@ -84,7 +84,7 @@ async fn all_workers_share_the_limit(strategy: Strategy) {
 }
 
 async fn a_full_queue(strategy: Strategy) {
-    let mut rig = fixed(strategy, 1, 1, LONG);
+    let rig = fixed(strategy, 1, 1, LONG);
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     let upstream = async {
@@ -105,7 +105,7 @@ async fn a_full_queue(strategy: Strategy) {
 }
 
 async fn waiting_has_an_end(strategy: Strategy) {
-    let mut rig = fixed(strategy, 1, 10, Duration::from_millis(30));
+    let rig = fixed(strategy, 1, 10, Duration::from_millis(30));
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     let upstream = async {
@@ -128,7 +128,7 @@ async fn waiting_has_an_end(strategy: Strategy) {
 }
 
 async fn those_who_leave_lose_their_place(strategy: Strategy) {
-    let mut rig = fixed(strategy, 1, 10, LONG);
+    let rig = fixed(strategy, 1, 10, LONG);
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     let upstream = async {
@@ -153,7 +153,7 @@ async fn those_who_leave_lose_their_place(strategy: Strategy) {
 }
 
 async fn a_dead_connection_makes_room(strategy: Strategy) {
-    let mut rig = fixed(strategy, 1, 10, LONG);
+    let rig = fixed(strategy, 1, 10, LONG);
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     let upstream = async {
@@ -174,7 +174,7 @@ async fn a_dead_connection_makes_room(strategy: Strategy) {
 }
 
 async fn failed_connections_make_room(strategy: Strategy) {
-    let mut rig = fixed(strategy, 1, 10, LONG);
+    let rig = fixed(strategy, 1, 10, LONG);
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     drop(origin);

@@ -48,7 +48,7 @@ async fn serve(origin: &Origin) -> Conn {
 async fn tunnels(strategy: Strategy) {
     let (proxy, origin) = (Origin::new().await, Origin::new().await);
     let names = Arc::new(tls::Local);
-    let mut rig = Rig::with_names(strategy, options(&proxy, TlsOptions::default()), names);
+    let rig = Rig::with_names(strategy, options(&proxy, TlsOptions::default()), names);
     let endpoint = rig.endpoint("far.test:8080");
     let (response, head, _conn) = join!(
         rig.send(&endpoint, get(&endpoint, "/p")),
@@ -67,7 +67,7 @@ async fn tunnels_with_tls(strategy: Strategy) {
     let proxy = Origin::new().await;
     let origin = Origin::with_tls(tls::server(false, &[])).await;
     let names = Arc::new(tls::Local);
-    let mut rig = Rig::with_names(strategy, options(&proxy, tls::trusted()), names);
+    let rig = Rig::with_names(strategy, options(&proxy, tls::trusted()), names);
     let endpoint = rig.endpoint("https://upstream.test");
     let (response, head, conn) = join!(
         rig.send(&endpoint, get(&endpoint, "/p")),
@@ -83,7 +83,7 @@ async fn refusals(strategy: Strategy) {
     for answer in ["HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", "nonsense\r\n\r\n", ""] {
         let proxy = Origin::new().await;
         let names = Arc::new(tls::Local);
-        let mut rig = Rig::with_names(strategy, options(&proxy, TlsOptions::default()), names);
+        let rig = Rig::with_names(strategy, options(&proxy, TlsOptions::default()), names);
         let endpoint = rig.endpoint("far.test:8080");
         let refusing = async {
             let mut conn = proxy.accept().await;
@@ -101,7 +101,7 @@ async fn refusals(strategy: Strategy) {
 async fn hosts_that_are_called_directly(strategy: Strategy) {
     let (proxy, origin) = (Origin::new().await, Origin::new().await);
     let names = Arc::new(tls::Local);
-    let mut rig = Rig::with_names(strategy, options(&proxy, TlsOptions::default()), names);
+    let rig = Rig::with_names(strategy, options(&proxy, TlsOptions::default()), names);
     for host in ["127.0.0.1", "direct.test"] {
         let endpoint = rig.endpoint(&format!("{host}:{}", origin.address().port()));
         let (response, _conn) = join!(rig.send(&endpoint, get(&endpoint, "/p")), serve(&origin));

@@ -40,7 +40,7 @@ async fn exchange(
 }
 
 async fn kept_connections_serve_again(strategy: Strategy) {
-    let mut rig = Rig::new(strategy);
+    let rig = Rig::new(strategy);
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     let mut conn = None;
@@ -60,7 +60,7 @@ async fn kept_connections_serve_again(strategy: Strategy) {
 
 async fn connections_the_upstream_closes(strategy: Strategy) {
     for head in ["HTTP/1.1 200 OK\r\nconnection: close\r\n", "HTTP/1.0 200 OK\r\n"] {
-        let mut rig = Rig::new(strategy);
+        let rig = Rig::new(strategy);
         let origin = Origin::new().await;
         let endpoint = rig.endpoint(&origin.url());
         let upstream = async {
@@ -77,8 +77,7 @@ async fn connections_the_upstream_closes(strategy: Strategy) {
 }
 
 async fn without_keep_alive(strategy: Strategy) {
-    let mut rig =
-        Rig::with(strategy, ClientOptions { keep_alive: false, ..ClientOptions::default() });
+    let rig = Rig::with(strategy, ClientOptions { keep_alive: false, ..ClientOptions::default() });
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     for _ in 0..2 {
@@ -91,7 +90,7 @@ async fn without_keep_alive(strategy: Strategy) {
 
 async fn without_pool(strategy: Strategy) {
     let pool = PoolOptions { limit: PoolLimit::Disabled, ..PoolOptions::default() };
-    let mut rig = Rig::with(strategy, with_pool(pool));
+    let rig = Rig::with(strategy, with_pool(pool));
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     for _ in 0..2 {
@@ -118,7 +117,7 @@ async fn swept(rig: &Rig, conn: &mut Conn) {
 
 async fn unused_too_long(strategy: Strategy) {
     let pool = PoolOptions { max_idle: Duration::from_millis(50), ..PoolOptions::default() };
-    let mut rig = Rig::with(strategy, with_pool(pool));
+    let rig = Rig::with(strategy, with_pool(pool));
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     let (mut conn, _) = exchange(&rig, &origin, &endpoint, None).await;
@@ -132,7 +131,7 @@ async fn unused_too_long(strategy: Strategy) {
 
 async fn unused_too_many(strategy: Strategy) {
     let pool = PoolOptions { max_idle_per_upstream: 1, ..PoolOptions::default() };
-    let mut rig = Rig::with(strategy, with_pool(pool));
+    let rig = Rig::with(strategy, with_pool(pool));
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     let call = || async { text(rig.send(&endpoint, get(&endpoint, "/")).await.unwrap()).await };
@@ -156,7 +155,7 @@ async fn unused_too_many(strategy: Strategy) {
 async fn too_old(strategy: Strategy) {
     let life = Duration::from_millis(40);
     let pool = PoolOptions { max_life: Some(life), ..PoolOptions::default() };
-    let mut rig = Rig::with(strategy, with_pool(pool));
+    let rig = Rig::with(strategy, with_pool(pool));
     if !rig.is_hyper() {
         // reqwest has no such limit: the documentation says so.
         return;
@@ -172,7 +171,7 @@ async fn too_old(strategy: Strategy) {
 }
 
 async fn counters_of_several_workers(strategy: Strategy) {
-    let mut rig = Rig::new(strategy);
+    let rig = Rig::new(strategy);
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     let (_first, _) = exchange(&rig, &origin, &endpoint, None).await;

@@ -20,7 +20,7 @@ conformance! {
 async fn warm(
     strategy: Strategy,
 ) -> (Rig, Origin, std::sync::Arc<longmen_core::upstream::Endpoint>, Conn) {
-    let mut rig = Rig::with(strategy, ClientOptions::default());
+    let rig = Rig::with(strategy, ClientOptions::default());
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&origin.url());
     let upstream = async {
@@ -174,10 +174,16 @@ async fn not_repeated_once_answered(strategy: Strategy) {
         conn.request().await;
         conn.send("HTTP/1.1 20").await;
         conn.close();
+        if !rig.is_hyper() {
+            // reqwest does not tell whether a byte was answered; the request is idempotent.
+            serve(&origin).await;
+        }
     };
     let (result, ()) = join!(rig.send(&endpoint, get(&endpoint, "/2")), upstream);
-    assert_eq!(error(result).reason(), Reason::UpstreamReset);
     if rig.is_hyper() {
-        assert!(!origin.has_another().await);
+        assert_eq!(error(result).reason(), Reason::UpstreamReset);
+    } else {
+        assert_eq!(text(result.unwrap()).await, "served");
     }
+    assert!(!origin.has_another().await);
 }

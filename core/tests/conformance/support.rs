@@ -13,7 +13,7 @@ use http::{Method, Request, Response};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use longmen_core::body::{Body, BodyError};
-use longmen_core::error::{GatewayError, Reason};
+use longmen_core::error::GatewayError;
 use longmen_core::model::Upstream;
 use longmen_core::upstream::{
     ClientFactory, ClientOptions, ConnectionStats, Endpoint, EndpointRegistry, LookUp, SendFailure,
@@ -102,9 +102,9 @@ impl Rig {
         worker(self.strategy, &self.factory)
     }
 
-    pub(crate) fn endpoint(&mut self, url: &str) -> Arc<Endpoint> {
+    pub(crate) fn endpoint(&self, url: &str) -> Arc<Endpoint> {
         let upstream = Upstream { url: url.to_owned(), ..Upstream::default() };
-        self.registry.endpoint("selector", &upstream).unwrap()
+        self.registry.endpoint("selector", &upstream, &Arc::default()).unwrap()
     }
 
     pub(crate) async fn send(

@@ -79,7 +79,7 @@ pub(crate) fn server(client_certificates: bool, alpn: &[&str]) -> ServerConfig {
 
 async fn right_names(strategy: Strategy) {
     for host in ["upstream.test", "UPSTREAM.test", "127.0.0.1"] {
-        let mut rig = rig(strategy, trusted());
+        let rig = rig(strategy, trusted());
         let origin = Origin::with_tls(server(false, &[])).await;
         let endpoint = rig.endpoint(&format!("https://{host}:{}", origin.address().port()));
         let upstream = async {
@@ -100,7 +100,7 @@ async fn right_names(strategy: Strategy) {
 
 /// A call whose handshake must fail.
 async fn refused(strategy: Strategy, tls: TlsOptions, host: &str, client_certificates: bool) {
-    let mut rig = rig(strategy, tls);
+    let rig = rig(strategy, tls);
     let origin = Origin::with_tls(server(client_certificates, &[])).await;
     let endpoint = rig.endpoint(&format!("https://{host}:{}", origin.address().port()));
     let upstream = async {
@@ -136,7 +136,7 @@ async fn the_systems_roots_do_not_know_it(strategy: Strategy) {
 
 async fn believing_anybody(strategy: Strategy) {
     let insecure = TlsOptions { insecure: true, ..TlsOptions::default() };
-    let mut rig = rig(strategy, insecure);
+    let rig = rig(strategy, insecure);
     let origin = Origin::with_tls(server(false, &[])).await;
     let endpoint = rig.endpoint(&format!("https://other.test:{}", origin.address().port()));
     let upstream = async {
@@ -152,7 +152,7 @@ async fn client_certificates(strategy: Strategy) {
     let pem = KeyStore::Pem { path: file("client-store.pem") };
     let pkcs12 = KeyStore::Pkcs12 { path: file("client-store.p12"), password: "secret".to_owned() };
     for store in [pem, pkcs12] {
-        let mut rig = rig(strategy, TlsOptions { key_store: Some(store), ..trusted() });
+        let rig = rig(strategy, TlsOptions { key_store: Some(store), ..trusted() });
         let origin = Origin::with_tls(server(true, &[])).await;
         let endpoint = rig.endpoint(&format!("https://upstream.test:{}", origin.address().port()));
         let upstream = async {
@@ -169,7 +169,7 @@ async fn client_certificates(strategy: Strategy) {
 }
 
 async fn kept_connections(strategy: Strategy) {
-    let mut rig = rig(strategy, trusted());
+    let rig = rig(strategy, trusted());
     let origin = Origin::with_tls(server(false, &["http/1.1"])).await;
     let endpoint = rig.endpoint(&format!("https://upstream.test:{}", origin.address().port()));
     let upstream = async {
@@ -199,7 +199,7 @@ async fn slow_handshakes(strategy: Strategy) {
         connect_timeout: limit,
         ..options(TlsOptions { handshake_timeout: limit, ..trusted() })
     };
-    let mut rig = Rig::with_names(strategy, slow, Arc::new(Local));
+    let rig = Rig::with_names(strategy, slow, Arc::new(Local));
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&format!("https://upstream.test:{}", origin.address().port()));
     let (result, _silent) = join!(rig.send(&endpoint, get(&endpoint, "/")), origin.accept_raw());
@@ -209,7 +209,7 @@ async fn slow_handshakes(strategy: Strategy) {
 }
 
 async fn no_tls_at_all(strategy: Strategy) {
-    let mut rig = rig(strategy, trusted());
+    let rig = rig(strategy, trusted());
     let origin = Origin::new().await;
     let endpoint = rig.endpoint(&format!("https://upstream.test:{}", origin.address().port()));
     let upstream = async {

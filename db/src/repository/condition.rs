@@ -1,10 +1,13 @@
 //! Conditions of selectors and of rules: two tables of one shape.
+//!
+//! Their statements are put together from the words of [`Place`]; nothing of a user gets in.
 
 use std::collections::HashMap;
 
-use longmen_core::model::Condition;
+use longmen_core::model::{Condition, Level};
+use sqlx::AssertSqlSafe;
 
-use crate::statement::{execute, execute_in, fetch_all, fetch_all_in, here, on_conn, values};
+use crate::statement::{execute_in, fetch_all, fetch_all_in, here, on_conn, values};
 use crate::tx::{Tx, UnitOfWork};
 use crate::{Error, Result};
 
@@ -41,11 +44,25 @@ impl From<Condition> for NewCondition {
     }
 }
 
-/// Whose conditions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owner {
-    Selector,
-    Rule,
+/// Where the conditions of a level are.
+struct Place {
+    /// The table of the conditions.
+    table: &'static str,
+    /// Its column that names the owner.
+    owner: &'static str,
+    /// The table of the owners.
+    owners: &'static str,
+}
+
+impl Place {
+    const fn of(level: Level) -> Self {
+        match level {
+            Level::Selector => {
+                Self { table: "selector_condition", owner: "selector_id", owners: "selector" }
+            }
+            Level::Rule => Self { table: "rule_condition", owner: "rule_id", owners: "rule" },
+        }
+    }
 }
 
 #[derive(sqlx::FromRow)]
@@ -70,20 +87,14 @@ struct PlainRow {
 }
 
 /// The conditions of the owners, in their order.
-pub(super) async fn rows(tx: &mut Tx, owner: Owner, ids: &[&str]) -> Result<Vec<ConditionRow>> {
-    let template = match owner {
-        Owner::Selector => {
-            "SELECT id, selector_id AS owner_id, param_type, operator, param_name, param_value,
-                    created_ms, updated_ms
-             FROM selector_condition WHERE selector_id IN ({ids}) ORDER BY selector_id, position"
-        }
-        Owner::Rule => {
-            "SELECT id, rule_id AS owner_id, param_type, operator, param_name, param_value,
-                    created_ms, updated_ms
-             FROM rule_condition WHERE rule_id IN ({ids}) ORDER BY rule_id, position"
-        }
-    };
-    let rows = fetch_all_in!(tx, Row, template, ids);
+pub(super) async fn rows(tx: &mut Tx, level: Level, ids: &[&str]) -> Result<Vec<ConditionRow>> {
+    let Place { table, owner, .. } = Place::of(level);
+    let template = format!(
+        "SELECT id, {owner} AS owner_id, param_type, operator, param_name, param_value, created_ms,
+                updated_ms
+         FROM {table} WHERE {owner} IN ({{ids}}) ORDER BY {owner}, position"
+    );
+    let rows = fetch_all_in!(tx, Row, &template, ids);
     Ok(rows
         .into_iter()
         .map(|row| ConditionRow {
@@ -104,11 +115,11 @@ pub(super) async fn rows(tx: &mut Tx, owner: Owner, ids: &[&str]) -> Result<Vec<
 /// The conditions of the owners, by owner.
 pub(super) async fn by_owner(
     tx: &mut Tx,
-    owner: Owner,
+    level: Level,
     ids: &[&str],
 ) -> Result<HashMap<String, Vec<Condition>>> {
     let mut map: HashMap<String, Vec<Condition>> = HashMap::with_capacity(ids.len());
-    for row in rows(tx, owner, ids).await? {
+    for row in rows(tx, level, ids).await? {
         map.entry(row.owner_id).or_default().push(row.condition);
     }
     Ok(map)
@@ -117,28 +128,16 @@ pub(super) async fn by_owner(
 /// The conditions of everything in a namespace, by owner; one statement.
 pub(crate) async fn of_namespace(
     tx: &mut Tx,
-    rules: bool,
+    level: Level,
     namespace_id: &str,
 ) -> Result<HashMap<String, Vec<Condition>>> {
-    let rows = if rules {
-        fetch_all!(
-            tx,
-            PlainRow,
-            "SELECT c.rule_id AS owner_id, c.param_type, c.operator, c.param_name, c.param_value
-             FROM rule_condition c JOIN rule r ON r.id = c.rule_id
-             WHERE r.namespace_id = $1 ORDER BY c.rule_id, c.position",
-            namespace_id,
-        )?
-    } else {
-        fetch_all!(
-            tx,
-            PlainRow,
-            "SELECT c.selector_id AS owner_id, c.param_type, c.operator, c.param_name, c.param_value
-             FROM selector_condition c JOIN selector s ON s.id = c.selector_id
-             WHERE s.namespace_id = $1 ORDER BY c.selector_id, c.position",
-            namespace_id,
-        )?
-    };
+    let Place { table, owner, owners } = Place::of(level);
+    let sql = format!(
+        "SELECT c.{owner} AS owner_id, c.param_type, c.operator, c.param_name, c.param_value
+         FROM {table} c JOIN {owners} o ON o.id = c.{owner}
+         WHERE o.namespace_id = $1 ORDER BY c.{owner}, c.position"
+    );
+    let rows = fetch_all!(tx, PlainRow, AssertSqlSafe(sql.as_str()), namespace_id)?;
     let mut map: HashMap<String, Vec<Condition>> = HashMap::new();
     for row in rows {
         map.entry(row.owner_id).or_default().push(Condition {
@@ -154,36 +153,26 @@ pub(crate) async fn of_namespace(
 /// Replaces all conditions of one owner.
 pub(super) async fn replace(
     uow: &mut UnitOfWork,
-    owner: Owner,
+    level: Level,
     owner_id: &str,
     conditions: &[NewCondition],
 ) -> Result<()> {
-    match owner {
-        Owner::Selector => {
-            execute!(uow, "DELETE FROM selector_condition WHERE selector_id = $1", owner_id)?
-        }
-        Owner::Rule => execute!(uow, "DELETE FROM rule_condition WHERE rule_id = $1", owner_id)?,
-    };
-    insert(uow, owner, owner_id, conditions).await
+    delete(uow, level, &[owner_id]).await?;
+    insert(uow, level, owner_id, conditions).await
 }
 
 /// Adds conditions to an owner that has none.
 pub(super) async fn insert(
     uow: &mut UnitOfWork,
-    owner: Owner,
+    level: Level,
     owner_id: &str,
     conditions: &[NewCondition],
 ) -> Result<()> {
-    let head = match owner {
-        Owner::Selector => {
-            "INSERT INTO selector_condition (id, selector_id, position, param_type, operator,
-                 param_name, param_value, created_ms, updated_ms) VALUES"
-        }
-        Owner::Rule => {
-            "INSERT INTO rule_condition (id, rule_id, position, param_type, operator,
-                 param_name, param_value, created_ms, updated_ms) VALUES"
-        }
-    };
+    let Place { table, owner, .. } = Place::of(level);
+    let head = format!(
+        "INSERT INTO {table} (id, {owner}, position, param_type, operator, param_name, param_value,
+             created_ms, updated_ms) VALUES"
+    );
     let now_ms = uow.now_ms();
     let mut position = 0_i32;
     for chunk in conditions.chunks(ROWS) {
@@ -195,7 +184,7 @@ pub(super) async fn insert(
             });
         }
         on_conn!(uow, |conn| {
-            let mut query = sqlx::query(values(head, chunk.len(), 9));
+            let mut query = sqlx::query(values(&head, chunk.len(), 9));
             for (new, id) in chunk.iter().zip(&ids) {
                 query = query
                     .bind(id.as_str())
@@ -217,11 +206,9 @@ pub(super) async fn insert(
 }
 
 /// Deletes the conditions of the owners.
-pub(super) async fn delete(uow: &mut UnitOfWork, owner: Owner, ids: &[&str]) -> Result<()> {
-    let template = match owner {
-        Owner::Selector => "DELETE FROM selector_condition WHERE selector_id IN ({ids})",
-        Owner::Rule => "DELETE FROM rule_condition WHERE rule_id IN ({ids})",
-    };
-    execute_in!(uow, template, ids);
+pub(super) async fn delete(uow: &mut UnitOfWork, level: Level, ids: &[&str]) -> Result<()> {
+    let Place { table, owner, .. } = Place::of(level);
+    let template = format!("DELETE FROM {table} WHERE {owner} IN ({{ids}})");
+    execute_in!(uow, &template, ids);
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Grants of single selectors and rules to users.
 
+use longmen_core::model::Level;
+
 use super::CountRow;
 use crate::statement::{execute, execute_in, fetch_all, fetch_one, here, on_conn, values};
 use crate::tx::{Tx, UnitOfWork};
@@ -10,23 +12,12 @@ use super::TextRow;
 /// Rows of one `INSERT`.
 const ROWS: usize = 200;
 
-/// What a grant is on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum DataType {
-    /// A selector.
-    Selector,
-    /// A rule.
-    Rule,
-}
-
-impl DataType {
-    /// The code that is stored.
-    #[must_use]
-    pub const fn code(self) -> i32 {
-        match self {
-            Self::Selector => 0,
-            Self::Rule => 1,
-        }
+/// The code that is stored of what a grant is on. The statements of `conditioned` have it in their
+/// texts.
+const fn code(level: Level) -> i32 {
+    match level {
+        Level::Selector => 0,
+        Level::Rule => 1,
     }
 }
 
@@ -34,14 +25,14 @@ impl DataType {
 ///
 /// # Errors
 /// The database's.
-pub async fn granted(tx: &mut Tx, user_id: &str, data_type: DataType) -> Result<Vec<String>> {
+pub async fn granted(tx: &mut Tx, user_id: &str, level: Level) -> Result<Vec<String>> {
     let rows = fetch_all!(
         tx,
         TextRow,
         "SELECT data_id AS text FROM data_permission WHERE user_id = $1 AND data_type = $2
          ORDER BY data_id",
         user_id,
-        data_type.code(),
+        code(level),
     )?;
     Ok(rows.into_iter().map(|row| row.text).collect())
 }
@@ -50,19 +41,14 @@ pub async fn granted(tx: &mut Tx, user_id: &str, data_type: DataType) -> Result<
 ///
 /// # Errors
 /// The database's.
-pub async fn is_granted(
-    tx: &mut Tx,
-    user_id: &str,
-    data_type: DataType,
-    data_id: &str,
-) -> Result<bool> {
+pub async fn is_granted(tx: &mut Tx, user_id: &str, level: Level, data_id: &str) -> Result<bool> {
     let row = fetch_one!(
         tx,
         CountRow,
         "SELECT COUNT(*) AS n FROM data_permission
          WHERE user_id = $1 AND data_type = $2 AND data_id = $3",
         user_id,
-        data_type.code(),
+        code(level),
         data_id,
     )?;
     Ok(row.n > 0)
@@ -75,7 +61,7 @@ pub async fn is_granted(
 pub async fn grant(
     uow: &mut UnitOfWork,
     user_id: &str,
-    data_type: DataType,
+    level: Level,
     data_id: &str,
 ) -> Result<bool> {
     let id = uow.next_id()?;
@@ -88,7 +74,7 @@ pub async fn grant(
         id.as_str(),
         user_id,
         data_id,
-        data_type.code(),
+        code(level),
         now_ms,
     )?;
     Ok(added > 0)
@@ -105,7 +91,7 @@ pub async fn grant_created(
     uow: &mut UnitOfWork,
     creator_id: &str,
     namespace_id: &str,
-    data_type: DataType,
+    level: Level,
     data_id: &str,
 ) -> Result<()> {
     let own = fetch_one!(
@@ -141,7 +127,7 @@ pub async fn grant_created(
                     .bind(id.as_str())
                     .bind(user.as_str())
                     .bind(data_id)
-                    .bind(data_type.code())
+                    .bind(code(level))
                     .bind(now_ms)
                     .bind(now_ms);
             }
@@ -159,30 +145,26 @@ pub async fn grant_created(
 pub async fn revoke(
     uow: &mut UnitOfWork,
     user_id: &str,
-    data_type: DataType,
+    level: Level,
     data_id: &str,
 ) -> Result<bool> {
     let gone = execute!(
         uow,
         "DELETE FROM data_permission WHERE user_id = $1 AND data_type = $2 AND data_id = $3",
         user_id,
-        data_type.code(),
+        code(level),
         data_id,
     )?;
     Ok(gone > 0)
 }
 
 /// Takes back all grants on the objects.
-pub(super) async fn delete_of(
-    uow: &mut UnitOfWork,
-    data_type: DataType,
-    data_ids: &[&str],
-) -> Result<()> {
+pub(super) async fn delete_of(uow: &mut UnitOfWork, level: Level, data_ids: &[&str]) -> Result<()> {
     execute_in!(
         uow,
         "DELETE FROM data_permission WHERE data_type = $1 AND data_id IN ({ids})",
         data_ids,
-        data_type.code(),
+        code(level),
     );
     Ok(())
 }

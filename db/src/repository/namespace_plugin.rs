@@ -190,6 +190,25 @@ pub async fn find_many_for_update<S: AsRef<str>>(
     Ok(fetch_all_in!(uow, NamespacePluginRow, select!("WHERE r.id IN ({ids}) ORDER BY r.id"), ids))
 }
 
+/// All links of a template, by id, held until the end of the transaction. Whoever holds the
+/// template, too, keeps new ones out.
+///
+/// # Errors
+/// The database's.
+pub async fn of_plugin_for_update(
+    uow: &mut UnitOfWork,
+    plugin_id: &str,
+) -> Result<Vec<NamespacePluginRow>> {
+    let ids = fetch_all!(
+        uow,
+        TextRow,
+        "SELECT id AS text FROM namespace_plugin_rel WHERE plugin_id = $1 ORDER BY id",
+        plugin_id,
+    )?;
+    let ids: Vec<String> = ids.into_iter().map(|row| row.text).collect();
+    find_many_for_update(uow, &ids).await
+}
+
 /// The ids of the links of templates in a namespace; templates that are not linked are passed over.
 ///
 /// # Errors

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use longmen_core::model::Selector;
 use longmen_core::sync::{Event, Group};
-use longmen_db::repository::namespace;
+use longmen_db::repository::{conditioned, namespace};
 use longmen_db::{
     Change, GLOBAL, Location, Operation, Retention, Since, Source, current_version, epoch, heads,
     prune, renew_epoch, renew_epoch_from, since,
@@ -73,7 +74,7 @@ async fn a_unit_without_changes_takes_no_version(test: TestStore) {
     assert!(uow.commit().await.unwrap().is_empty());
     let mut tx = test.store.read().await.unwrap();
     assert_eq!(current_version(&mut tx, NS).await.unwrap(), 0);
-    assert!(longmen_db::repository::selector::find(&mut tx, &id).await.unwrap().is_some());
+    assert!(conditioned::find::<Selector>(&mut tx, &id).await.unwrap().is_some());
 }
 
 async fn a_unit_that_is_dropped_leaves_nothing(test: TestStore) {

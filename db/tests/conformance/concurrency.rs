@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use longmen_core::model::Selector;
 use longmen_core::sync::Group;
-use longmen_db::repository::{proxy_selector, rule, selector, upstream};
+use longmen_db::repository::{conditioned, proxy_selector, rule, selector, upstream};
 use longmen_db::{Change, Error, Operation, Store, StoreOptions, current_version};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -80,12 +80,14 @@ async fn rows_are_held_in_the_order_of_their_ids() {
     }
     uow.commit().await.unwrap();
     let mut holder = test.begin().await;
-    selector::find_for_update(&mut holder, "b").await.unwrap().unwrap();
+    conditioned::find_for_update::<Selector>(&mut holder, "b").await.unwrap().unwrap();
     let waiting = tokio::spawn({
         let test = Arc::clone(&test);
         async move {
             let mut waiter = test.begin().await;
-            selector::set_enabled(&mut waiter, &["c", "b", "a"], false).await.unwrap()
+            conditioned::set_enabled::<Selector>(&mut waiter, &["c", "b", "a"], false)
+                .await
+                .unwrap()
         }
     });
     test.somebody_waits().await;
@@ -96,7 +98,7 @@ async fn rows_are_held_in_the_order_of_their_ids() {
     let hasty = Store::open(&test.location, options).await.unwrap();
     for (id, free) in [("c", true), ("a", false)] {
         let mut third = hasty.begin(actor()).await.unwrap();
-        let held = selector::find_for_update(&mut third, id).await;
+        let held = conditioned::find_for_update::<Selector>(&mut third, id).await;
         assert_eq!(held.is_ok(), free, "{id}");
     }
     drop(holder);
@@ -116,10 +118,12 @@ async fn waiting_for_a_held_row_has_a_limit() {
     let id = add_selector(&mut holder, "orders").await;
     holder.commit().await.unwrap();
     let mut holder = test.begin().await;
-    selector::find_for_update(&mut holder, &id).await.unwrap().unwrap();
+    conditioned::find_for_update::<Selector>(&mut holder, &id).await.unwrap().unwrap();
     let mut waiter = hasty.begin(actor()).await.unwrap();
-    let refused =
-        timeout(LIMIT, selector::find_for_update(&mut waiter, &id)).await.unwrap().unwrap_err();
+    let refused = timeout(LIMIT, conditioned::find_for_update::<Selector>(&mut waiter, &id))
+        .await
+        .unwrap()
+        .unwrap_err();
     assert!(matches!(refused, Error::Busy { .. }), "{refused}");
     assert!(refused.is_transient());
 }
@@ -158,16 +162,17 @@ async fn edits_of_one_selector_form_a_chain(test: TestStore) {
             let (test, id) = (Arc::clone(&test), id.clone());
             tokio::spawn(async move {
                 let mut uow = test.begin().await;
-                let before = selector::find_for_update(&mut uow, &id).await.unwrap().unwrap();
-                let mut wanted = before.selector.clone();
+                let before =
+                    conditioned::find_for_update::<Selector>(&mut uow, &id).await.unwrap().unwrap();
+                let mut wanted = before.object.clone();
                 wanted.name = Some(format!("orders {n}"));
                 let path = format!("/{n}");
                 selector::update(&mut uow, &wanted, &conditions(&[&path, "/x"])).await.unwrap();
-                let after = selector::find(&mut uow, &id).await.unwrap().unwrap();
+                let after = conditioned::find::<Selector>(&mut uow, &id).await.unwrap().unwrap();
                 uow.record(
                     Change::new(NS, Group::Selector, &*id, Operation::Update)
-                        .before(&before.selector)
-                        .after(&after.selector),
+                        .before(&before.object)
+                        .after(&after.object),
                 );
                 uow.commit().await.unwrap();
             })
@@ -182,7 +187,7 @@ async fn edits_of_one_selector_form_a_chain(test: TestStore) {
         assert_eq!(pair[0].rows[0].after, pair[1].rows[0].before, "version {}", pair[1].version);
     }
     let mut tx = test.store.read().await.unwrap();
-    let last = selector::find(&mut tx, &id).await.unwrap().unwrap().selector;
+    let last = conditioned::find::<Selector>(&mut tx, &id).await.unwrap().unwrap().object;
     let logged: Selector = serde_json::from_str(sets[19].rows[0].after.as_ref().unwrap()).unwrap();
     assert_eq!(logged, last);
     assert_eq!(last.conditions().len(), 2);

@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use longmen_db::repository::rule::{self, RuleFilter};
-use longmen_db::repository::selector::{self, SelectorFilter};
+use longmen_core::model::{Rule, Selector};
+use longmen_db::repository::conditioned::{self, ObjectFilter};
+use longmen_db::repository::{rule, selector};
 use longmen_db::{Error, Keyword, MAX_FILTER_IDS, PageRequest};
 
 use crate::support::{NS, TestStore, add_selector, new_rule, new_selector, on_both_stores};
@@ -17,10 +18,11 @@ on_both_stores!(
 
 async fn found(test: &TestStore, keyword: &str) -> Vec<String> {
     let mut tx = test.store.read().await.unwrap();
-    let filter = SelectorFilter { keyword: Keyword::parse(keyword), ..SelectorFilter::default() };
-    let page = selector::page(&mut tx, &filter, PageRequest::new(1, 100)).await.unwrap();
+    let filter = ObjectFilter { keyword: Keyword::parse(keyword), ..ObjectFilter::default() };
+    let page =
+        conditioned::page::<Selector>(&mut tx, &filter, PageRequest::new(1, 100)).await.unwrap();
     assert_eq!(usize::try_from(page.total).unwrap(), page.rows.len());
-    page.rows.into_iter().map(|row| row.selector.name.unwrap()).collect()
+    page.rows.into_iter().map(|row| row.object.name.unwrap()).collect()
 }
 
 /// C-33: `%`, `_`, `'`, `\` and emoji are what they are.
@@ -63,26 +65,26 @@ async fn lists_of_ids_of_any_length_work(test: TestStore) {
     uow.commit().await.unwrap();
 
     let mut tx = test.store.read().await.unwrap();
-    assert_eq!(selector::find_many(&mut tx, &ids).await.unwrap().len(), 1003);
-    assert_eq!(selector::find_many::<&str>(&mut tx, &[]).await.unwrap(), []);
+    assert_eq!(conditioned::find_many::<Selector>(&mut tx, &ids).await.unwrap().len(), 1003);
+    assert_eq!(conditioned::find_many::<Selector>(&mut tx, &[""; 0]).await.unwrap(), []);
     let request = PageRequest::new(1, 12);
-    let filter = RuleFilter { selector_ids: ids.clone(), ..RuleFilter::default() };
-    assert_eq!(rule::page(&mut tx, &filter, request).await.unwrap().total, 0);
+    let filter = ObjectFilter { owner_ids: ids.clone(), ..ObjectFilter::default() };
+    assert_eq!(conditioned::page::<Rule>(&mut tx, &filter, request).await.unwrap().total, 0);
     // As many as may be: no store has a limit below it. One more is refused by name.
     let most: Vec<String> = (0..MAX_FILTER_IDS).map(|n| n.to_string()).collect();
-    let mut filter = RuleFilter { selector_ids: most, ..RuleFilter::default() };
-    assert_eq!(rule::page(&mut tx, &filter, request).await.unwrap().total, 0);
-    filter.selector_ids.push("more".to_owned());
-    let refused = rule::page(&mut tx, &filter, request).await.unwrap_err();
+    let mut filter = ObjectFilter { owner_ids: most, ..ObjectFilter::default() };
+    assert_eq!(conditioned::page::<Rule>(&mut tx, &filter, request).await.unwrap().total, 0);
+    filter.owner_ids.push("more".to_owned());
+    let refused = conditioned::page::<Rule>(&mut tx, &filter, request).await.unwrap_err();
     assert!(matches!(refused, Error::TooManyIds { .. }), "{refused}");
     drop(tx);
 
     let mut uow = test.begin().await;
-    assert_eq!(selector::set_enabled::<&str>(&mut uow, &[], false).await.unwrap(), 0);
+    assert_eq!(conditioned::set_enabled::<Selector>(&mut uow, &[""; 0], false).await.unwrap(), 0);
     // Ids that repeat count once, those that nobody has not at all.
     let mut odd = ids.clone();
     odd.extend(["nope".to_owned(), ids[0].clone()]);
-    assert_eq!(selector::set_enabled(&mut uow, &odd, false).await.unwrap(), 1003);
+    assert_eq!(conditioned::set_enabled::<Selector>(&mut uow, &odd, false).await.unwrap(), 1003);
     assert_eq!(selector::delete(&mut uow, &odd).await.unwrap().selectors.len(), 1003);
     assert_eq!(selector::delete::<&str>(&mut uow, &[]).await.unwrap().selectors.len(), 0);
     uow.commit().await.unwrap();
@@ -102,14 +104,16 @@ async fn pages_hold_every_row_once(test: TestStore) {
     }
     uow.commit().await.unwrap();
 
-    let filter = RuleFilter { namespace_id: Some(NS.to_owned()), ..RuleFilter::default() };
+    let filter = ObjectFilter { namespace_id: Some(NS.to_owned()), ..ObjectFilter::default() };
     let mut seen = Vec::new();
     for current in 1..=21 {
         let mut tx = test.store.read().await.unwrap();
-        let page = rule::page(&mut tx, &filter, PageRequest::new(current, 50)).await.unwrap();
+        let page = conditioned::page::<Rule>(&mut tx, &filter, PageRequest::new(current, 50))
+            .await
+            .unwrap();
         assert_eq!(page.total, 1005 + current - 1);
         assert_eq!(page.total_pages(), (1005 + current - 1 + 49) / 50);
-        seen.extend(page.rows.into_iter().map(|row| row.rule.id));
+        seen.extend(page.rows.into_iter().map(|row| row.object.id));
         drop(tx);
         // Behind all others, so it shifts nothing.
         let mut uow = test.begin().await;
@@ -122,9 +126,11 @@ async fn pages_hold_every_row_once(test: TestStore) {
     assert!(ids.is_subset(&unique), "no row missing");
 
     let mut tx = test.store.read().await.unwrap();
-    let beyond = rule::page(&mut tx, &filter, PageRequest::new(1000, 50)).await.unwrap();
+    let beyond =
+        conditioned::page::<Rule>(&mut tx, &filter, PageRequest::new(1000, 50)).await.unwrap();
     assert_eq!((beyond.rows.len(), beyond.total), (0, 1026));
-    let all = rule::page(&mut tx, &filter, PageRequest::new(0, 100_000)).await.unwrap();
+    let all =
+        conditioned::page::<Rule>(&mut tx, &filter, PageRequest::new(0, 100_000)).await.unwrap();
     assert_eq!(all.rows.len(), 1026);
 }
 
@@ -136,10 +142,11 @@ async fn names_of_any_script_are_kept_and_sorted_by_bytes(test: TestStore) {
     }
     uow.commit().await.unwrap();
     let mut tx = test.store.read().await.unwrap();
-    let page = selector::page(&mut tx, &SelectorFilter::default(), PageRequest::new(1, 100))
-        .await
-        .unwrap();
-    let ids: Vec<&str> = page.rows.iter().map(|row| row.selector.id.as_str()).collect();
+    let page =
+        conditioned::page::<Selector>(&mut tx, &ObjectFilter::default(), PageRequest::new(1, 100))
+            .await
+            .unwrap();
+    let ids: Vec<&str> = page.rows.iter().map(|row| row.object.id.as_str()).collect();
     assert_eq!(ids, ["10", "9", "B", "_", "a", "b", "ä"]);
-    assert!(page.rows.iter().all(|row| row.selector.name.as_deref() == Some("同名 ñ")));
+    assert!(page.rows.iter().all(|row| row.object.name.as_deref() == Some("同名 ñ")));
 }

@@ -1,11 +1,10 @@
 //! Selectors and everything that goes with them.
 
-use longmen_core::model::Selector;
+use longmen_core::model::{Level, Selector};
 use longmen_core::sync::{Event, Group};
-use longmen_db::repository::data_permission::{self, DataType};
-use longmen_db::repository::selector::{self, SelectorFilter};
+use longmen_db::repository::conditioned::{self, ObjectFilter};
 use longmen_db::repository::user::{self, NewUser};
-use longmen_db::repository::{NewCondition, binding, namespace};
+use longmen_db::repository::{NewCondition, binding, data_permission, namespace, selector};
 use longmen_db::{Error, Keyword, Operation, PageRequest};
 
 use crate::bindings::bind;
@@ -39,45 +38,48 @@ async fn selectors_are_stored_found_and_listed(test: TestStore) {
         ..new_selector("12", "third", 1)
     };
     selector::insert(&mut uow, &rewrite, &[]).await.unwrap();
-    data_permission::grant(&mut uow, "1", DataType::Selector, "11").await.unwrap();
+    data_permission::grant(&mut uow, "1", Level::Selector, "11").await.unwrap();
     uow.commit().await.unwrap();
 
     let mut tx = test.store.read().await.unwrap();
-    let found = selector::find(&mut tx, "10").await.unwrap().unwrap();
+    let found = conditioned::find::<Selector>(&mut tx, "10").await.unwrap().unwrap();
     let expected =
         Selector { condition_list: Some(vec![condition("/z"), condition("/a")]), ..stored };
-    assert_eq!(found.selector, expected);
-    assert!(selector::find(&mut tx, "nope").await.unwrap().is_none());
+    assert_eq!(found.object, expected);
+    assert!(conditioned::find::<Selector>(&mut tx, "nope").await.unwrap().is_none());
     assert_eq!(
-        selector::find(&mut tx, "12").await.unwrap().unwrap().selector.plugin_name,
+        conditioned::find::<Selector>(&mut tx, "12").await.unwrap().unwrap().object.plugin_name,
         "rewrite"
     );
-    assert_eq!(selector::find_many(&mut tx, &["11", "10", "x"]).await.unwrap().len(), 2);
+    assert_eq!(
+        conditioned::find_many::<Selector>(&mut tx, &["11", "10", "x"]).await.unwrap().len(),
+        2
+    );
     let of: Vec<String> = selector::of_plugin(&mut tx, NS, "5")
         .await
         .unwrap()
         .into_iter()
-        .map(|row| row.selector.id)
+        .map(|row| row.object.id)
         .collect();
     assert_eq!(of, ["11", "10"]);
 
-    let list = async |tx: &mut longmen_db::ReadTx, filter: SelectorFilter| {
-        let page = selector::page(tx, &filter, PageRequest::new(1, 12)).await.unwrap();
+    let list = async |tx: &mut longmen_db::ReadTx, filter: ObjectFilter| {
+        let page =
+            conditioned::page::<Selector>(tx, &filter, PageRequest::new(1, 12)).await.unwrap();
         assert_eq!(usize::try_from(page.total).unwrap(), page.rows.len());
-        page.rows.into_iter().map(|row| row.selector.id).collect::<Vec<_>>()
+        page.rows.into_iter().map(|row| row.object.id).collect::<Vec<_>>()
     };
-    assert_eq!(list(&mut tx, SelectorFilter::default()).await, ["11", "12", "10"]);
+    assert_eq!(list(&mut tx, ObjectFilter::default()).await, ["11", "12", "10"]);
     let plugins = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
-    let filter = SelectorFilter { plugin_ids: plugins(&["5", "9"]), ..SelectorFilter::default() };
+    let filter = ObjectFilter { owner_ids: plugins(&["5", "9"]), ..ObjectFilter::default() };
     assert_eq!(list(&mut tx, filter).await, ["11", "10"]);
-    let filter = SelectorFilter { keyword: Keyword::parse("i!th"), ..SelectorFilter::default() };
+    let filter = ObjectFilter { keyword: Keyword::parse("i!th"), ..ObjectFilter::default() };
     assert_eq!(list(&mut tx, filter).await, ["10"]);
-    let filter = SelectorFilter { enabled: Some(false), ..SelectorFilter::default() };
+    let filter = ObjectFilter { enabled: Some(false), ..ObjectFilter::default() };
     assert_eq!(list(&mut tx, filter).await, ["12"]);
-    let filter = SelectorFilter { granted_to: Some("1".to_owned()), ..SelectorFilter::default() };
+    let filter = ObjectFilter { granted_to: Some("1".to_owned()), ..ObjectFilter::default() };
     assert_eq!(list(&mut tx, filter).await, ["11"]);
-    let filter =
-        SelectorFilter { namespace_id: Some("other".to_owned()), ..SelectorFilter::default() };
+    let filter = ObjectFilter { namespace_id: Some("other".to_owned()), ..ObjectFilter::default() };
     assert_eq!(list(&mut tx, filter).await, [""; 0]);
 }
 
@@ -88,45 +90,52 @@ async fn an_edit_replaces_all_but_the_namespace(test: TestStore) {
     test.clock.forward(3);
 
     let mut uow = test.begin().await;
-    let before = selector::find_for_update(&mut uow, &id).await.unwrap().unwrap();
+    let before = conditioned::find_for_update::<Selector>(&mut uow, &id).await.unwrap().unwrap();
     let wanted = Selector {
         name: Some("s2".to_owned()),
         selector_type: 0,
         enabled: false,
-        ..before.selector.clone()
+        ..before.object.clone()
     };
     let elsewhere = Selector { namespace_id: Some("other".to_owned()), ..wanted.clone() };
     assert_eq!(selector::update(&mut uow, &elsewhere, &[]).await.unwrap(), 0);
-    assert_eq!(selector::find(&mut uow, &id).await.unwrap().unwrap(), before, "untouched");
+    assert_eq!(
+        conditioned::find::<Selector>(&mut uow, &id).await.unwrap().unwrap(),
+        before,
+        "untouched"
+    );
     assert_eq!(selector::update(&mut uow, &wanted, &[]).await.unwrap(), 1);
-    assert_eq!(selector::set_enabled(&mut uow, &[&*id, "nope"], true).await.unwrap(), 1);
+    assert_eq!(
+        conditioned::set_enabled::<Selector>(&mut uow, &[&*id, "nope"], true).await.unwrap(),
+        1
+    );
     assert_eq!(selector::set_handle(&mut uow, &id, Some("[{}]")).await.unwrap(), 1);
     assert_eq!(selector::set_handle(&mut uow, "nope", None).await.unwrap(), 0);
     uow.commit().await.unwrap();
 
     let mut tx = test.store.read().await.unwrap();
-    let after = selector::find(&mut tx, &id).await.unwrap().unwrap();
+    let after = conditioned::find::<Selector>(&mut tx, &id).await.unwrap().unwrap();
     let expected = Selector {
         enabled: true,
         handle: Some("[{}]".to_owned()),
         condition_list: Some(Vec::new()),
         ..wanted
     };
-    assert_eq!(after.selector, expected);
+    assert_eq!(after.object, expected);
     assert_eq!((after.created_ms, after.updated_ms), (before.created_ms, before.created_ms + 3));
 }
 
 async fn ids_of_conditions_are_kept_where_given(test: TestStore) {
     let mut uow = test.begin().await;
     let id = add_selector(&mut uow, "s").await;
-    let kept = selector::conditions(&mut uow, &id).await.unwrap()[0].id.clone();
+    let kept = conditioned::conditions::<Selector>(&mut uow, &id).await.unwrap()[0].id.clone();
     let list = [
         NewCondition { id: None, condition: condition("/new") },
         NewCondition { id: Some(kept.clone()), condition: condition("/kept") },
     ];
     let wanted = new_selector(&id, "s", 1);
     selector::update(&mut uow, &wanted, &list).await.unwrap();
-    let rows = selector::conditions(&mut uow, &id).await.unwrap();
+    let rows = conditioned::conditions::<Selector>(&mut uow, &id).await.unwrap();
     assert_eq!(rows[0].condition, condition("/new"));
     assert_eq!((&rows[1].id, &rows[1].condition), (&kept, &condition("/kept")));
     assert_ne!(rows[0].id, kept);
@@ -141,8 +150,8 @@ async fn a_delete_leaves_no_row_behind(test: TestStore) {
         ids.push(add_rule(&mut uow, &id, &format!("r{n}")).await);
     }
     ids.push(bind(&mut uow, &id, &["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"]).await);
-    data_permission::grant(&mut uow, "1", DataType::Selector, &id).await.unwrap();
-    data_permission::grant(&mut uow, "1", DataType::Rule, &ids[1]).await.unwrap();
+    data_permission::grant(&mut uow, "1", Level::Selector, &id).await.unwrap();
+    data_permission::grant(&mut uow, "1", Level::Rule, &ids[1]).await.unwrap();
     let bound = binding::find_of(&mut uow, binding::Bound::Selector(&id)).await.unwrap().unwrap();
     ids.push(bound.discovery.id);
     uow.commit().await.unwrap();
@@ -205,11 +214,11 @@ async fn a_new_object_is_granted_as_the_reference_does(test: TestStore) {
     }
     let [lina, omar] = &users[..] else { panic!() };
     // Without any grant of the creator: to everyone in the namespace.
-    let kind = DataType::Selector;
+    let kind = Level::Selector;
     data_permission::grant_created(&mut uow, lina, NS, kind, "a").await.unwrap();
     assert!(data_permission::is_granted(&mut uow, lina, kind, "a").await.unwrap());
     assert!(data_permission::is_granted(&mut uow, omar, kind, "a").await.unwrap());
-    assert!(!data_permission::is_granted(&mut uow, omar, DataType::Rule, "a").await.unwrap());
+    assert!(!data_permission::is_granted(&mut uow, omar, Level::Rule, "a").await.unwrap());
     // With one: to the creator alone.
     data_permission::grant_created(&mut uow, lina, NS, kind, "b").await.unwrap();
     assert_eq!(data_permission::granted(&mut uow, lina, kind).await.unwrap(), ["a", "b"]);

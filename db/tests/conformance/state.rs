@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use longmen_db::repository::namespace;
-use longmen_db::repository::{rule, selector};
+use longmen_core::model::{Rule, Selector};
+use longmen_db::repository::{conditioned, namespace, rule, selector};
 use longmen_db::{current_version, full_state};
 use tokio::time::timeout;
 
@@ -37,9 +37,9 @@ async fn the_state_has_everything_of_its_namespace(test: TestStore) {
     assert_eq!(state.epoch.len(), 32);
     assert_eq!(state.plugins.len(), 46);
     assert_eq!(state.plugins[0].name, "mock");
-    let stored = selector::find(&mut tx, &id).await.unwrap().unwrap().selector;
+    let stored = conditioned::find::<Selector>(&mut tx, &id).await.unwrap().unwrap().object;
     assert_eq!(state.selectors, [stored, full], "by id; no list where there is no condition");
-    let stored = rule::find(&mut tx, &rule_id).await.unwrap().unwrap().rule;
+    let stored = conditioned::find::<Rule>(&mut tx, &rule_id).await.unwrap().unwrap().object;
     assert_eq!(state.rules, [stored]);
     assert_eq!(state.metadata, []);
     assert_eq!(state.bindings.len(), 1);

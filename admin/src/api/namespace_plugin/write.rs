@@ -67,7 +67,7 @@ pub(super) async fn link(
 ) -> ApiResult<Reply<NamespacePluginResponse>> {
     let mut uow = context.begin().await?;
     let namespace = namespace::find(&mut uow, &namespace_id).await?;
-    let template = plugin::find(&mut uow, &plugin_id).await?;
+    let template = plugin::find_many_for_update(&mut uow, &[&plugin_id]).await?.pop();
     let mut rules = Violations::new();
     rules.exists("namespaceId", namespace.is_some(), "namespace is not exist");
     rules.exists("pluginId", template.is_some(), "plugin is not exist");

@@ -1,9 +1,12 @@
-//! Changing the catalogue. Neither gateways nor namespaces hear of it.
+//! Changing the catalogue. Namespaces keep their settings, and stock gateways hear of nothing; ours
+//! are told what their namespaces' plugins get from the catalogue: name, role and jar.
 
+use longmen_core::{model::Plugin, sync::Group};
 use longmen_db::{
     Change, GLOBAL, Operation, UnitOfWork,
     repository::{
-        namespace_plugin, permission,
+        namespace_plugin::{self, NamespacePluginRow},
+        permission,
         plugin::{self, NewPlugin, PluginRow},
     },
 };
@@ -57,6 +60,7 @@ pub(super) async fn update(
     validate_config(context.state(), &new.name, new.config.as_deref())?;
     let mut uow = context.begin().await?;
     let before = existing(&mut uow, &id, "updatePlugin").await?;
+    let links = namespace_plugin::of_plugin_for_update(&mut uow, &id).await?;
     if before.name != new.name && plugin::find_by_name(&mut uow, &new.name).await?.is_some() {
         return Err(ApiError::refused(format!("{TAKEN}{}", new.name)));
     }
@@ -70,6 +74,9 @@ pub(super) async fn update(
         .text();
     audit::updated(&mut uow, audit::Kind::Plugin, &new.name, &what).await?;
     let after = changed(before.clone(), new);
+    for link in links {
+        record_in_namespace(&mut uow, link, &after);
+    }
     uow.record(
         Change::internal(GLOBAL, KIND, &*id, Operation::Update)
             .before(&logged(before))
@@ -107,7 +114,11 @@ pub(super) async fn delete(context: Context, ids: Ids) -> ApiResult<Reply<NoData
             return Err(ApiError::refused(LINKED));
         }
     }
-    plugin::delete(&mut uow, &ids).await?;
+    plugin::delete(&mut uow, &ids).await.map_err(|error| match error {
+        // Linked meanwhile, or left with selectors.
+        longmen_db::Error::Reference { .. } => ApiError::refused(LINKED),
+        error => error.into(),
+    })?;
     let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
     permission::delete_menus(&mut uow, &names).await?;
     for row in rows {
@@ -146,6 +157,31 @@ pub(super) async fn enabled(
     }
     uow.commit().await?;
     Ok(Reply::text("enable success"))
+}
+
+/// Tells our gateways of one namespace what is now different there, so that at one version they all
+/// know the same, whether they were told of the change or got everything anew.
+fn record_in_namespace(uow: &mut UnitOfWork, before: NamespacePluginRow, template: &PluginRow) {
+    let after = NamespacePluginRow {
+        name: template.name.clone(),
+        role: template.role.clone(),
+        plugin_jar: template.plugin_jar.clone(),
+        ..before.clone()
+    };
+    if after == before {
+        return;
+    }
+    let operation = if after.name == before.name { Operation::Update } else { Operation::Refresh };
+    let change = Change::new(&*after.namespace_id, Group::Plugin, &*after.plugin_id, operation);
+    uow.record(match operation {
+        Operation::Update => {
+            // No change carries jars: they can be megabytes.
+            let known = |row: &NamespacePluginRow| Plugin { plugin_jar: None, ..row.to_model() };
+            change.before(&known(&before)).after(&known(&after))
+        }
+        // Selectors and rules name their plugin too.
+        _ => change,
+    });
 }
 
 /// The plugin that a path names, held until the end of the transaction.

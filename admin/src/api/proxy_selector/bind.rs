@@ -2,8 +2,8 @@
 
 use longmen_core::model::Selector;
 use longmen_db::repository::binding::{self, Bound, NewBinding, UseDiscovery};
+use longmen_db::repository::conditioned;
 use longmen_db::repository::discovery::{self, NewDiscovery};
-use longmen_db::repository::selector;
 use longmen_db::{Tx, UnitOfWork};
 
 use super::request::ProxySelectorRequest;
@@ -119,12 +119,12 @@ fn served(discovery_type: Option<&str>) -> ApiResult<()> {
 /// the transaction.
 async fn selector_of(uow: &mut UnitOfWork, request: &ProxySelectorRequest) -> ApiResult<Selector> {
     let id = request.selector_id.as_deref().unwrap_or_default();
-    let Some(row) = selector::find_for_update(uow, id).await? else {
+    let Some(row) = conditioned::find_for_update::<Selector>(uow, id).await? else {
         return Err(ApiError::refused(format!(
             "selectorId: {id:?} is not there, expected the id of a selector"
         )));
     };
-    let selector = row.selector;
+    let selector = row.object;
     let namespace = selector.namespace_id.as_deref().unwrap_or_default();
     let sent = request.namespace_id.as_deref().unwrap_or_default();
     if sent != namespace {

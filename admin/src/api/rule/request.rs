@@ -1,6 +1,6 @@
 //! Bodies and rules of rule writes.
 
-use longmen_core::model::{Condition, Rule};
+use longmen_core::model::{Condition, Rule, Selector};
 use longmen_db::MAX_FILTER_IDS;
 use longmen_db::repository::{self, NewCondition};
 use serde::Deserialize;
@@ -135,11 +135,11 @@ impl RequestBody for RuleRequest {
         self.rules(rules);
         let mut tx = state.store().read().await?;
         if let Some(id) = self.id() {
-            let found = repository::rule::find(&mut tx, id).await?.is_some();
+            let found = repository::conditioned::find::<Rule>(&mut tx, id).await?.is_some();
             rules.exists("id", found, MISSING_RULE);
         }
         let selector_id = self.selector_id.as_deref().unwrap_or_default();
-        let selector = repository::selector::find(&mut tx, selector_id).await?;
+        let selector = repository::conditioned::find::<Selector>(&mut tx, selector_id).await?;
         rules.exists("selectorId", selector.is_some(), MISSING_SELECTOR);
         namespace_exists(&mut tx, self.namespace_id.as_deref(), rules).await
     }

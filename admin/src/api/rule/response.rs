@@ -1,11 +1,12 @@
 //! Rules in answers.
 
+use longmen_core::model::{Level, Rule};
 use longmen_db::Tx;
-use longmen_db::repository::{rule, rule::RuleRow};
+use longmen_db::repository::conditioned::{self, Stored};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::api::condition::{ConditionResponse, Owner};
+use crate::api::condition::ConditionResponse;
 use crate::error::ApiResult;
 
 /// A rule in an answer; lists leave the conditions null. It does not tell its namespace.
@@ -44,8 +45,8 @@ pub(crate) struct RuleResponse {
 impl RuleResponse {
     /// A row of a list.
     #[must_use]
-    pub(crate) fn listed(tx: &Tx, row: RuleRow) -> Self {
-        let RuleRow { rule, created_ms, updated_ms } = row;
+    pub(crate) fn listed(tx: &Tx, row: Stored<Rule>) -> Self {
+        let Stored { object: rule, created_ms, updated_ms } = row;
         Self {
             match_mode_name: rule.mode().name(),
             id: rule.id,
@@ -67,13 +68,13 @@ impl RuleResponse {
     ///
     /// # Errors
     /// Failures of the store.
-    pub(crate) async fn detailed(tx: &mut Tx, row: RuleRow) -> ApiResult<Self> {
-        let conditions = rule::conditions(tx, &row.rule.id).await?;
+    pub(crate) async fn detailed(tx: &mut Tx, row: Stored<Rule>) -> ApiResult<Self> {
+        let conditions = conditioned::conditions::<Rule>(tx, &row.object.id).await?;
         let mut answer = Self::listed(tx, row);
         answer.rule_conditions = Some(
             conditions
                 .into_iter()
-                .map(|row| ConditionResponse::new(tx, Owner::Rule, row))
+                .map(|row| ConditionResponse::new(tx, Level::Rule, row))
                 .collect(),
         );
         Ok(answer)

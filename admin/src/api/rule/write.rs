@@ -1,9 +1,8 @@
 //! Creating, changing, switching and deleting rules.
 
-use longmen_core::model::{Rule, Selector};
+use longmen_core::model::{Level, Rule, Selector};
 use longmen_core::sync::{Event, Group};
-use longmen_db::repository::data_permission::{self, DataType};
-use longmen_db::repository::{rule, selector};
+use longmen_db::repository::{conditioned, data_permission, rule};
 use longmen_db::{Change, Operation, Tx};
 
 use super::request::{RuleDraft, RuleRequest};
@@ -11,7 +10,7 @@ use crate::api::common::{
     BatchDelete, MISSING_RULE, MISSING_SELECTOR, absent, distinct, filled, missing,
 };
 use crate::api::condition::{check_usable, in_words};
-use crate::api::handle::{HandleScope, validate_handle};
+use crate::api::handle::validate_handle;
 use crate::audit::{self, Differences, Kind};
 use crate::context::Context;
 use crate::error::{ApiError, ApiResult};
@@ -33,7 +32,7 @@ pub(super) async fn create(
     let stored = draft.to_rule(&id, &owner.plugin_name);
     rule::insert(&mut uow, &stored, &draft.new_conditions(&[])).await?;
     let (user, namespace) = (&context.caller()?.user_id, &draft.namespace_id);
-    data_permission::grant_created(&mut uow, user, namespace, DataType::Rule, &id).await?;
+    data_permission::grant_created(&mut uow, user, namespace, Level::Rule, &id).await?;
     uow.record(changed(&stored, Operation::Create).after(&stored));
     audit::created(&mut uow, Kind::Rule, &draft.name).await?;
     uow.commit().await?;
@@ -46,7 +45,7 @@ pub(super) async fn update(
     (Path(id), Body(request)): (Path<String>, Body<RuleRequest>),
 ) -> ApiResult<Reply<u64>> {
     let mut tx = context.read().await?;
-    if rule::find(&mut tx, &id).await?.is_none() {
+    if conditioned::find::<Rule>(&mut tx, &id).await?.is_none() {
         return Err(missing("updateRule.id", MISSING_RULE));
     }
     drop(tx);
@@ -62,11 +61,11 @@ pub(super) async fn batch_enabled(
     let enabled = request.enabled.unwrap_or_default();
     let namespace = filled(request.namespace_id.as_deref());
     let mut uow = context.begin().await?;
-    let rows = rule::find_many_for_update(&mut uow, &ids).await?;
-    let found = rows.iter().map(|row| &row.rule);
+    let rows = conditioned::find_many_for_update::<Rule>(&mut uow, &ids).await?;
+    let found = rows.iter().map(|row| &row.object);
     let found: Vec<&Rule> = found.filter(|found| in_namespace(found, namespace)).collect();
     absent(&ids, |id| found.iter().any(|found| found.id == id), "rules")?;
-    rule::set_enabled(&mut uow, &ids, enabled).await?;
+    conditioned::set_enabled::<Rule>(&mut uow, &ids, enabled).await?;
     // In the order of the request, as the reference pushes them.
     for before in ids.iter().filter_map(|id| found.iter().find(|found| found.id == *id)) {
         let after = Rule { enabled, ..(*before).clone() };
@@ -85,8 +84,8 @@ pub(super) async fn delete(
 ) -> ApiResult<Reply<usize>> {
     let namespace = request.namespace_id.as_deref();
     let mut uow = context.begin().await?;
-    let rows = rule::find_many_for_update(&mut uow, &request.ids()).await?;
-    let found = rows.iter().map(|row| &row.rule);
+    let rows = conditioned::find_many_for_update::<Rule>(&mut uow, &request.ids()).await?;
+    let found = rows.iter().map(|row| &row.object);
     let ids: Vec<&str> = found
         .filter(|found| in_namespace(found, namespace))
         .map(|found| found.id.as_str())
@@ -110,9 +109,9 @@ fn checked(context: &Context, request: &RuleRequest) -> ApiResult<RuleDraft> {
 
 /// The selector of a rule to be stored, after the checks that depend on it.
 async fn owner(tx: &mut Tx, context: &Context, draft: &RuleDraft) -> ApiResult<Selector> {
-    let found = selector::find(tx, &draft.selector_id).await?;
+    let found = conditioned::find::<Selector>(tx, &draft.selector_id).await?;
     // Seen by the field rules just before: only a deletion in between leads to its absence.
-    let owner = found.ok_or_else(|| missing("selectorId", MISSING_SELECTOR))?.selector;
+    let owner = found.ok_or_else(|| missing("selectorId", MISSING_SELECTOR))?.object;
     let namespace = owner.namespace_id.as_deref().unwrap_or_default();
     if namespace != draft.namespace_id {
         return Err(ApiError::refused(format!(
@@ -121,7 +120,7 @@ async fn owner(tx: &mut Tx, context: &Context, draft: &RuleDraft) -> ApiResult<S
         )));
     }
     let handle = draft.handle.as_deref();
-    validate_handle(context.state(), &owner.plugin_name, HandleScope::Rule, handle)?;
+    validate_handle(context.state(), &owner.plugin_name, Level::Rule, handle)?;
     Ok(owner)
 }
 
@@ -130,12 +129,14 @@ async fn owner(tx: &mut Tx, context: &Context, draft: &RuleDraft) -> ApiResult<S
 async fn change(context: &Context, id: &str, request: &RuleRequest) -> ApiResult<u64> {
     let draft = checked(context, request)?;
     let mut uow = context.begin().await?;
-    let Some(seen) = rule::find(&mut uow, id).await? else { return Ok(0) };
+    let Some(seen) = conditioned::find::<Rule>(&mut uow, id).await? else { return Ok(0) };
     // Selectors before rules, the order in which a delete of a selector takes them.
-    let selectors = [seen.rule.selector_id.as_str(), draft.selector_id.as_str()];
-    selector::find_many_for_update(&mut uow, &selectors).await?;
-    let Some(before) = rule::find_for_update(&mut uow, id).await? else { return Ok(0) };
-    let before = before.rule;
+    let selectors = [seen.object.selector_id.as_str(), draft.selector_id.as_str()];
+    conditioned::find_many_for_update::<Selector>(&mut uow, &selectors).await?;
+    let Some(before) = conditioned::find_for_update::<Rule>(&mut uow, id).await? else {
+        return Ok(0);
+    };
+    let before = before.object;
     if !in_namespace(&before, Some(&draft.namespace_id)) {
         return Ok(0);
     }
@@ -146,7 +147,7 @@ async fn change(context: &Context, id: &str, request: &RuleRequest) -> ApiResult
             owner.id, owner.plugin_name, before.plugin_name,
         )));
     }
-    let own = rule::conditions(&mut uow, id).await?;
+    let own = conditioned::conditions::<Rule>(&mut uow, id).await?;
     let own: Vec<String> = own.into_iter().map(|row| row.id).collect();
     let after = draft.to_rule(id, &owner.plugin_name);
     let touched = rule::update(&mut uow, &after, &draft.new_conditions(&own)).await?;

@@ -177,7 +177,7 @@ impl RequestBody for SelectorRequest {
         self.rules(rules);
         let mut tx = state.store().read().await?;
         if let Some(id) = self.id() {
-            let found = repository::selector::find(&mut tx, id).await?.is_some();
+            let found = repository::conditioned::find::<Selector>(&mut tx, id).await?.is_some();
             rules.exists("id", found, MISSING_SELECTOR);
         }
         let plugin_id = self.plugin_id.as_deref().unwrap_or_default();

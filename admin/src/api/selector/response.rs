@@ -1,14 +1,14 @@
 //! Selectors in answers.
 
-use longmen_core::model::SelectorType;
+use longmen_core::model::{Level, Selector, SelectorType};
 use longmen_db::Tx;
 use longmen_db::repository::binding::{self, Bound};
-use longmen_db::repository::selector::{self, SelectorRow};
+use longmen_db::repository::conditioned::{self, Stored};
 use longmen_db::repository::upstream;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::api::condition::{ConditionResponse, Owner};
+use crate::api::condition::ConditionResponse;
 use crate::api::discovery_upstream::response::{
     DiscoveryHandlerResponse, DiscoveryResponse, UpstreamResponse,
 };
@@ -68,8 +68,8 @@ pub(crate) struct SelectorResponse {
 impl SelectorResponse {
     /// A row of a list.
     #[must_use]
-    pub(crate) fn listed(tx: &Tx, row: SelectorRow) -> Self {
-        let SelectorRow { selector, created_ms, updated_ms } = row;
+    pub(crate) fn listed(tx: &Tx, row: Stored<Selector>) -> Self {
+        let Stored { object: selector, created_ms, updated_ms } = row;
         Self {
             match_mode_name: selector.mode().name(),
             type_name: match selector.kind() {
@@ -103,14 +103,14 @@ impl SelectorResponse {
     ///
     /// # Errors
     /// Failures of the store.
-    pub(crate) async fn detailed(tx: &mut Tx, row: SelectorRow) -> ApiResult<Self> {
-        let id = row.selector.id.clone();
-        let conditions = selector::conditions(tx, &id).await?;
+    pub(crate) async fn detailed(tx: &mut Tx, row: Stored<Selector>) -> ApiResult<Self> {
+        let id = row.object.id.clone();
+        let conditions = conditioned::conditions::<Selector>(tx, &id).await?;
         let mut answer = Self::listed(tx, row);
         answer.selector_conditions = Some(
             conditions
                 .into_iter()
-                .map(|row| ConditionResponse::new(tx, Owner::Selector, row))
+                .map(|row| ConditionResponse::new(tx, Level::Selector, row))
                 .collect(),
         );
         if let Some(binding) = binding::find_of(tx, Bound::Selector(&id)).await? {

@@ -1,15 +1,14 @@
 //! Creating, changing, switching and deleting selectors.
 
-use longmen_core::model::Selector;
+use longmen_core::model::{Level, Selector};
 use longmen_core::sync::{Event, Group};
-use longmen_db::repository::data_permission::{self, DataType};
-use longmen_db::repository::{self, selector};
-use longmen_db::{Change, Operation, UnitOfWork};
+use longmen_db::repository::{self, conditioned, data_permission, namespace_plugin, selector};
+use longmen_db::{Change, Operation, Tx, UnitOfWork};
 
 use super::request::{SelectorDraft, SelectorRequest};
 use crate::api::common::{BatchDelete, MISSING_SELECTOR, absent, distinct, filled, missing};
 use crate::api::condition::{check_usable, in_words};
-use crate::api::handle::{HandleScope, validate_handle};
+use crate::api::handle::validate_handle;
 use crate::audit::{self, Differences, Kind};
 use crate::context::Context;
 use crate::error::{ApiError, ApiResult};
@@ -28,11 +27,12 @@ pub(super) async fn create(
     }
     let (draft, plugin_name) = checked(context.state(), &request).await?;
     let mut uow = context.begin().await?;
+    linked(&mut uow, &draft, &plugin_name).await?;
     let id = uow.next_id()?;
     let stored = draft.to_selector(&id, &plugin_name);
     selector::insert(&mut uow, &stored, &draft.new_conditions(&[])).await?;
     let (user, namespace) = (&context.caller()?.user_id, &draft.namespace_id);
-    data_permission::grant_created(&mut uow, user, namespace, DataType::Selector, &id).await?;
+    data_permission::grant_created(&mut uow, user, namespace, Level::Selector, &id).await?;
     uow.record(changed(&stored, Operation::Create).after(&stored));
     audit::created(&mut uow, Kind::Selector, &draft.name).await?;
     uow.commit().await?;
@@ -45,7 +45,7 @@ pub(super) async fn update(
     (Path(id), Body(request)): (Path<String>, Body<SelectorRequest>),
 ) -> ApiResult<Reply<u64>> {
     let mut tx = context.read().await?;
-    if selector::find(&mut tx, &id).await?.is_none() {
+    if conditioned::find::<Selector>(&mut tx, &id).await?.is_none() {
         return Err(missing("updateSelector.id", MISSING_SELECTOR));
     }
     drop(tx);
@@ -61,11 +61,11 @@ pub(super) async fn batch_enabled(
     let enabled = request.enabled.unwrap_or_default();
     let namespace = filled(request.namespace_id.as_deref());
     let mut uow = context.begin().await?;
-    let rows = selector::find_many_for_update(&mut uow, &ids).await?;
-    let found = rows.iter().map(|row| &row.selector);
+    let rows = conditioned::find_many_for_update::<Selector>(&mut uow, &ids).await?;
+    let found = rows.iter().map(|row| &row.object);
     let found: Vec<&Selector> = found.filter(|found| in_namespace(found, namespace)).collect();
     absent(&ids, |id| found.iter().any(|found| found.id == id), "selectors")?;
-    selector::set_enabled(&mut uow, &ids, enabled).await?;
+    conditioned::set_enabled::<Selector>(&mut uow, &ids, enabled).await?;
     // In the order of the request, as the reference pushes them.
     for before in ids.iter().filter_map(|id| found.iter().find(|found| found.id == *id)) {
         let after = Selector { enabled, ..(*before).clone() };
@@ -84,8 +84,8 @@ pub(super) async fn delete(
 ) -> ApiResult<Reply<usize>> {
     let namespace = request.namespace_id.as_deref();
     let mut uow = context.begin().await?;
-    let rows = selector::find_many_for_update(&mut uow, &request.ids()).await?;
-    let found = rows.iter().map(|row| &row.selector);
+    let rows = conditioned::find_many_for_update::<Selector>(&mut uow, &request.ids()).await?;
+    let found = rows.iter().map(|row| &row.object);
     let ids: Vec<&str> = found
         .filter(|found| in_namespace(found, namespace))
         .map(|found| found.id.as_str())
@@ -105,6 +105,19 @@ pub(super) async fn delete(
     Ok(Reply::new("delete success", removed.selectors.len()))
 }
 
+/// Refuses a selector of a plugin that its namespace does not have: no list of that namespace would
+/// show it, and it would come into force by surprise once the plugin is linked. The refusal is ours.
+async fn linked(tx: &mut Tx, draft: &SelectorDraft, plugin_name: &str) -> ApiResult<()> {
+    let SelectorDraft { namespace_id, plugin_id, .. } = draft;
+    if namespace_plugin::find_by_plugin(tx, namespace_id, plugin_id).await?.is_some() {
+        return Ok(());
+    }
+    Err(ApiError::refused(format!(
+        "pluginId: {plugin_id} ({plugin_name}) is not linked to the namespace {namespace_id}, \
+         expected one of its plugins"
+    )))
+}
+
 /// Checks a request and makes of it what is stored. Out: that, and the name of the plugin.
 async fn checked(
     state: &AppState,
@@ -118,7 +131,7 @@ async fn checked(
     let plugin = repository::plugin::find(&mut tx, &draft.plugin_id).await?;
     // Seen by the field rules just before: only a deletion in between leads here.
     let plugin = plugin.ok_or_else(|| missing("pluginId", "plugin is not existed"))?;
-    validate_handle(state, &plugin.name, HandleScope::Selector, draft.handle.as_deref())?;
+    validate_handle(state, &plugin.name, Level::Selector, draft.handle.as_deref())?;
     Ok((draft, plugin.name))
 }
 
@@ -127,8 +140,10 @@ async fn checked(
 async fn change(context: &Context, id: &str, request: &SelectorRequest) -> ApiResult<u64> {
     let (draft, plugin_name) = checked(context.state(), request).await?;
     let mut uow = context.begin().await?;
-    let Some(before) = selector::find_for_update(&mut uow, id).await? else { return Ok(0) };
-    let before = before.selector;
+    let Some(before) = conditioned::find_for_update::<Selector>(&mut uow, id).await? else {
+        return Ok(0);
+    };
+    let before = before.object;
     if !in_namespace(&before, Some(&draft.namespace_id)) {
         return Ok(0);
     }
@@ -156,7 +171,7 @@ fn same_plugin(before: &Selector, draft: &SelectorDraft) -> ApiResult<()> {
 }
 
 async fn own_conditions(uow: &mut UnitOfWork, id: &str) -> ApiResult<Vec<String>> {
-    let rows = selector::conditions(uow, id).await?;
+    let rows = conditioned::conditions::<Selector>(uow, id).await?;
     Ok(rows.into_iter().map(|row| row.id).collect())
 }
 

@@ -233,6 +233,31 @@ async fn a_gateway_behind_a_local_proxy_needs_the_token() {
     admin.stop().await;
 }
 
+/// Any page that a browser on this machine shows can open a websocket to the admin.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_web_page_on_this_machine_is_not_let_in() {
+    let admin = TestAdmin::with(|config| {
+        assert_eq!(config.sync.websocket.allow_origins, Vec::<String>::new());
+        config.sync.token = Some(Secret::new("secret"));
+    });
+    let admin = admin.await;
+    for (more, status) in [
+        ("Origin: http://evil.example\r\n", 403),
+        ("Origin: null\r\n", 403),
+        ("Origin: http://evil.example\r\nX-Sync-Token: secret\r\n", 101),
+        ("Origin: ws://localhost:9195\r\n", 101),
+        ("", 101),
+    ] {
+        let request = format!(
+            "GET /websocket HTTP/1.1\r\nHost: localhost:9095\r\nUpgrade: websocket\r\n\
+             Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
+             Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n{more}\r\n"
+        );
+        assert_eq!(exchange(&admin, &request).await.0, status, "{more}");
+    }
+    admin.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn running_mode_is_answered_as_often_as_asked() {
     let admin = TestAdmin::start().await;

@@ -2,18 +2,15 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::time::Instant;
 
 use http::{Request, Response, StatusCode};
-use tokio::time::timeout;
 
-use super::{Aside, Tunnels, tunnel};
+use super::deliver::deliver;
+use super::{Aside, Calls};
 use crate::body::Body;
-use crate::chain::completion::AttemptDone;
-use crate::chain::{Around, Attempt, Exchange, Hit, Hooks, RequestContext, Target, TargetKind};
+use crate::chain::{Around, Attempt, Exchange, Hit, Hooks, RequestContext, Target};
 use crate::error::{Fault, GatewayError, Reason, Retry};
-use crate::upstream::{SHENYU_TIMEOUT, UpstreamClient, request_head_for};
+use crate::upstream::{SHENYU_TIMEOUT, request_head_for};
 
 type CallFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Response<Body>, GatewayError>> + Send + 'a>>;
@@ -22,16 +19,15 @@ type CallFuture<'a> =
 /// asked about each attempt.
 pub(super) async fn run(
     cx: &mut RequestContext,
-    client: &Arc<dyn UpstreamClient>,
-    tunnels: &Tunnels,
+    calls: Calls<'_>,
 ) -> Result<Response<Body>, GatewayError> {
     if cx.exchange.hits.is_empty() {
-        return attempt(cx, client, tunnels, false).await;
+        return deliver(cx, calls, false).await;
     }
     let result = {
         let mut aside = Aside::of(cx);
         let (hits, cx) = aside.parts();
-        Nested { hits, client, tunnels }.call(cx).await
+        Nested { hits, calls }.call(cx).await
     };
     let Exchange { hits, attempt_log, .. } = &mut cx.exchange;
     for (number, done) in (1..).zip(attempt_log.drain(..)) {
@@ -50,8 +46,7 @@ pub(super) async fn run(
 
 struct Nested<'a> {
     hits: &'a mut [Hit],
-    client: &'a Arc<dyn UpstreamClient>,
-    tunnels: &'a Tunnels,
+    calls: Calls<'a>,
 }
 
 impl Around for Nested<'_> {
@@ -59,87 +54,29 @@ impl Around for Nested<'_> {
         let outer = self.hits.iter().position(|hit| hit.rule.parts.hooks.has(Hooks::AROUND));
         let inner = outer.and_then(|outer| self.hits[outer..].split_first_mut());
         let Some((hit, inner)) = inner else {
-            return Box::pin(attempt(cx, self.client, self.tunnels, true));
+            return Box::pin(deliver(cx, self.calls, true));
         };
-        let (client, tunnels) = (self.client, self.tunnels);
+        let calls = self.calls;
         Box::pin(async move {
             let plugin = hit.plugin.clone();
-            let mut next = Nested { hits: inner, client, tunnels };
+            let mut next = Nested { hits: inner, calls };
             plugin.around(hit, cx, &mut next).await
         })
     }
 }
 
-/// One attempt on the target that the context holds now.
-///
-/// With `keep` head and replayable body stay with the context, so that hooks see them and another
-/// attempt may follow; otherwise they leave with the request and nothing is copied.
-async fn attempt(
-    cx: &mut RequestContext,
-    client: &Arc<dyn UpstreamClient>,
-    tunnels: &Tunnels,
-    keep: bool,
-) -> Result<Response<Body>, GatewayError> {
-    let Some(target) = cx.target.clone() else { return Err(super::no_target(cx)) };
-    cx.exchange.attempted(&target.endpoint);
-    let started = Instant::now();
-    let result = match target.kind {
-        TargetKind::Http => exchange(cx, client, &target, keep).await,
-        TargetKind::WebSocket => tunnel::open(cx, client, &target, tunnels).await,
-    };
-    let status = result.as_ref().ok().map(Response::status);
-    if cx.exchange.is_observed() {
-        cx.exchange.attempt_over(&target.endpoint, started.elapsed(), status);
-    }
-    if keep {
-        cx.exchange.attempt_log.push(AttemptDone {
-            endpoint: target.endpoint,
-            elapsed: started.elapsed(),
-            outcome: result.as_ref().map(Response::status).map_err(GatewayError::reason),
-        });
-    }
-    result
-}
-
-async fn exchange(
-    cx: &mut RequestContext,
-    client: &Arc<dyn UpstreamClient>,
-    target: &Target,
-    keep: bool,
-) -> Result<Response<Body>, GatewayError> {
-    let request = upstream_request(cx, target, keep)?;
-    match timeout(target.policy.timeout, client.send(&target.endpoint, request)).await {
-        Ok(Ok(response)) => Ok(response),
-        Ok(Err(failure)) => {
-            if let Some(unsent) = failure.request {
-                cx.body = unsent.into_body();
-            }
-            Err(failure.error)
-        }
-        Err(_) => Err(too_slow(target)),
-    }
-}
-
-/// The request for the upstream.
+/// The request of a websocket handshake; the head stays with the context.
 pub(super) fn upstream_request(
     cx: &mut RequestContext,
     target: &Target,
-    keep: bool,
 ) -> Result<Request<Body>, GatewayError> {
     let path = cx.upstream_target()?;
-    let (mut head, body) = if keep {
-        let body = match cx.body.replay() {
-            Some(bytes) => Body::from(bytes),
-            None => std::mem::take(&mut cx.body),
-        };
-        (cx.head.clone(), body)
-    } else {
-        cx.take()
-    };
+    let mut head = cx.head.clone();
     request_head_for(&mut head, &target.endpoint, path, false);
-    Ok(Request::from_parts(head, body))
+    Ok(Request::from_parts(head, std::mem::take(&mut cx.body)))
 }
 
+/// The upstream has not answered within the time of an attempt.
 pub(super) fn too_slow(target: &Target) -> GatewayError {
     GatewayError::new(
         Fault::Upstream,

@@ -1,13 +1,13 @@
 //! The request body, where a matched rule wants it.
 
 use http::header::CONTENT_LENGTH;
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderValue, Response};
 
 use super::Aside;
-use crate::body::{Body, BodyError};
+use crate::body::Body;
 use crate::chain::body_hooks::{collect, filtered};
 use crate::chain::{BodyFlow, BodyMode, RequestContext};
-use crate::error::{Fault, GatewayError, Reason};
+use crate::error::GatewayError;
 
 /// Runs the body hooks in the order of the chain; an answer ends the request.
 pub(super) async fn request(
@@ -44,17 +44,8 @@ pub(super) async fn request(
 }
 
 async fn whole(cx: &mut RequestContext, limit: u64) -> Result<bytes::Bytes, GatewayError> {
-    collect(std::mem::take(&mut cx.body), limit).await.map_err(|error| match error {
-        BodyError::TooLarge { limit } => GatewayError::new(
-            Fault::Client,
-            Reason::BodyTooLarge,
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!("the body is larger than {limit} bytes"),
-        )
-        .closing(),
-        other => GatewayError::bad_request(Reason::BadRequest, "the request body is broken")
-            .detail(other),
-    })
+    let collected = collect(std::mem::take(&mut cx.body), limit).await;
+    collected.map_err(|error| GatewayError::of_request_body(&error))
 }
 
 fn set_length(cx: &mut RequestContext, length: usize) {

@@ -71,8 +71,12 @@ fn unreadable(error: BodyError) -> GatewayError {
         BodyError::Transport(_)
         | BodyError::Upstream(_)
         | BodyError::Filter(_)
-        | BodyError::Stalled { .. } => "the upstream's answer broke off",
+        | BodyError::Stalled { .. }
+        | BodyError::OverTime => "the upstream's answer broke off",
     };
-    GatewayError::new(Fault::Upstream, Reason::UpstreamProtocol, StatusCode::BAD_GATEWAY, message)
-        .detail(error)
+    let reason = match error {
+        BodyError::Stalled { .. } => Reason::UpstreamBodyTimeout,
+        _ => Reason::UpstreamProtocol,
+    };
+    GatewayError::new(Fault::Upstream, reason, StatusCode::BAD_GATEWAY, message).detail(error)
 }

@@ -57,7 +57,7 @@ pub(super) async fn open(
     };
     let seat = tunnels.enter()?;
     cx.body = Body::empty();
-    let mut request = upstream_request(cx, target, true)?;
+    let mut request = upstream_request(cx, target)?;
     request.extensions_mut().remove::<OnUpgrade>();
     request.headers_mut().insert(CONNECTION, HeaderValue::from_static("Upgrade"));
     request.headers_mut().insert(UPGRADE, HeaderValue::from_static("websocket"));

@@ -127,16 +127,18 @@ impl Harness {
     }
 
     pub(super) fn request(method: &str, path: &str, body: Bytes) -> Request<Inbound> {
+        let length = body.len();
+        let mut request = Self::streaming(method, path, Body::from(body));
+        request.headers_mut().insert("content-length", length.into());
+        request
+    }
+
+    /// A request whose length is not announced.
+    pub(super) fn streaming(method: &str, path: &str, body: Body) -> Request<Inbound> {
         let any: SocketAddr = "127.0.0.1:1".parse().unwrap();
         let connection = Arc::new(Connection::new(any, any, Arc::new(Edge::default())));
-        let inbound = Inbound::new(Body::from(body.clone()), connection, Instant::now());
-        Request::builder()
-            .method(method)
-            .uri(path)
-            .header("host", "h")
-            .header("content-length", body.len())
-            .body(inbound)
-            .unwrap()
+        let inbound = Inbound::new(body, connection, Instant::now());
+        Request::builder().method(method).uri(path).header("host", "h").body(inbound).unwrap()
     }
 
     pub(super) async fn serve(&self, method: &str, path: &str, body: Bytes) -> Response<Body> {
@@ -161,6 +163,12 @@ impl Harness {
 /// Plugin, selector, rule and upstream of one name, matching everything but `/unmatched/**`; the
 /// proxy matches that too.
 fn objects(name: &str, handle: &str) -> Vec<Frame> {
+    let upstream = Upstream { url: "127.0.0.1:9".into(), weight: 1, ..Upstream::default() };
+    objects_with(name, handle, vec![upstream])
+}
+
+/// The same with these upstreams.
+pub(super) fn objects_with(name: &str, handle: &str, upstreams: Vec<Upstream>) -> Vec<Frame> {
     let path = |operator: &str, value: &str| Condition {
         param_type: "uri".into(),
         operator: operator.into(),
@@ -190,11 +198,10 @@ fn objects(name: &str, handle: &str) -> Vec<Frame> {
         condition_list: Some(conditions),
         ..Rule::default()
     };
-    let upstream = Upstream { url: "127.0.0.1:9".into(), weight: 1, ..Upstream::default() };
     let list = UpstreamList {
         selector_id: selector.id.clone(),
         plugin_name: name.into(),
-        upstream_data_list: Some(vec![upstream]),
+        upstream_data_list: Some(upstreams),
         ..UpstreamList::default()
     };
     [

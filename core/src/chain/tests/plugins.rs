@@ -14,8 +14,8 @@ use serde::Deserialize;
 use crate::body::Body;
 use crate::chain::{
     Around, Attempt, BodyFilter, BodyFlow, BodyMode, CatalogueEntry, Completion, Explained, Flow,
-    Handle, HandleFault, Hit, HitRef, Hook, HookResult, Hooks, Plugin, Registry, RequestContext,
-    RuleParts, Target, TargetKind, TargetPolicy, read_handle,
+    Handle, HandleFault, Hit, HitRef, Hook, HookResult, Hooks, NotRetried, Plugin, Registry,
+    RequestContext, RuleParts, Target, TargetKind, TargetPolicy, read_handle,
 };
 use crate::error::{Fault, GatewayError, Reason};
 use crate::model::PluginClass;
@@ -30,7 +30,11 @@ struct Seen {
     held: AtomicUsize,
     completions: Mutex<Vec<String>>,
     attempts: Mutex<Vec<String>>,
+    ends: Mutex<Vec<End>>,
 }
+
+/// What a completion says beside its outcome: reason, why not retried, the upstream.
+pub(super) type End = (Option<Reason>, Option<NotRetried>, Option<String>);
 
 impl Watch {
     /// Guards that are held now.
@@ -44,6 +48,10 @@ impl Watch {
 
     pub(super) fn attempts(&self) -> Vec<String> {
         self.0.attempts.lock().unwrap().clone()
+    }
+
+    pub(super) fn ends(&self) -> Vec<End> {
+        self.0.ends.lock().unwrap().clone()
     }
 
     fn hold(&self) -> Held {
@@ -102,9 +110,16 @@ struct TestPlugin {
 }
 
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 struct Settings {
     millis: u64,
+    /// Of the proxy.
+    retry: u32,
+    failover: bool,
+    /// In milliseconds; 0 is five seconds.
+    timeout: u64,
+    /// Blank is random.
+    load_balance: String,
 }
 
 impl Plugin for TestPlugin {
@@ -170,10 +185,17 @@ impl Plugin for TestPlugin {
                 Hook::pending(external_call(Duration::from_millis(millis)))
             }
             "proxy" => {
+                let default = Settings::default();
+                let settings = hit.rule.parts.handle.get::<Settings>().unwrap_or(&default);
+                let millis = if settings.timeout == 0 { 5000 } else { settings.timeout };
+                let policy = TargetPolicy {
+                    timeout: Duration::from_millis(millis),
+                    retries: settings.retry,
+                    failover: settings.failover,
+                    balance: LoadBalance::from_name(&settings.load_balance).unwrap_or_default(),
+                };
                 let peer = cx.connection.peer.ip();
-                let endpoint = hit.selector.upstreams.choose(LoadBalance::Random, peer).cloned();
-                let policy =
-                    TargetPolicy { timeout: Duration::from_secs(5), retries: 0, failover: false };
+                let endpoint = hit.selector.upstreams.choose(policy.balance, peer).cloned();
                 let kind = TargetKind::Http;
                 cx.target = endpoint.map(|endpoint| Target { endpoint, kind, policy });
                 Hook::Ready(Ok(Flow::Continue))
@@ -241,6 +263,12 @@ impl Plugin for TestPlugin {
 
     fn completion(&self, hit: &mut Hit, completion: &Completion) {
         assert!(hit.state::<Held>().is_some(), "state lives until the completion");
+        let upstream = completion.upstream.as_ref().map(|endpoint| endpoint.url.to_string());
+        self.watch.0.ends.lock().unwrap().push((
+            completion.reason,
+            completion.not_retried,
+            upstream,
+        ));
         let status = completion.status.map_or(0, |status| status.as_u16());
         self.watch.0.completions.lock().unwrap().push(format!(
             "{:?} {status} attempts={} bytes={}",

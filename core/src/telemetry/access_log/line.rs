@@ -109,12 +109,13 @@ impl Line<'_> {
             Some(upstream) => put(out, format_args!("\"{}\"", upstream.address)),
             None => out.extend_from_slice(b"null"),
         }
+        put(out, format_args!(",\"attempts\":{},\"notRetried\":", done.attempts));
+        optional(out, done.not_retried.map(crate::chain::NotRetried::code));
         put(
             out,
             format_args!(
-                ",\"attempts\":{},\"totalUs\":{},\"headUs\":{},\"upstreamUs\":{},\"bytesIn\":{},\
+                ",\"totalUs\":{},\"headUs\":{},\"upstreamUs\":{},\"bytesIn\":{},\
                  \"bytesOut\":{},\"requestId\":",
-                done.attempts,
                 done.elapsed.as_micros(),
                 Micros(done.head_elapsed, "null"),
                 Micros(done.upstream_elapsed, "null"),
@@ -158,8 +159,9 @@ impl Line<'_> {
         put(
             out,
             format_args!(
-                " attempts={} total_us={} head_us={} upstream_us={} in={} out={} id={}",
+                " attempts={} not_retried={} total_us={} head_us={} upstream_us={} in={} out={} id={}",
                 done.attempts,
+                done.not_retried.map_or("-", crate::chain::NotRetried::code),
                 done.elapsed.as_micros(),
                 Micros(done.head_elapsed, "-"),
                 Micros(done.upstream_elapsed, "-"),

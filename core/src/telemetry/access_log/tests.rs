@@ -46,7 +46,7 @@ fn json_lines_have_all_fields_in_their_units() {
     let expected = serde_json::json!({
         "time": null, "client": "2001:db8::7", "method": "GET", "target": "/a?token=***&b=1",
         "protocol": "HTTP/2.0", "status": 200, "outcome": "finished", "reason": null,
-        "upstream": null, "attempts": 0, "totalUs": 1500, "headUs": 1200, "upstreamUs": null,
+        "upstream": null, "attempts": 0, "notRetried": null, "totalUs": 1500, "headUs": 1200, "upstreamUs": null,
         "bytesIn": 3, "bytesOut": 13, "requestId": "id-1",
     });
     assert_eq!(line, expected);
@@ -64,7 +64,7 @@ fn text_lines_say_the_same() {
     assert_eq!(
         rest,
         "2001:db8::7 \"GET /a?token=***&b=1 HTTP/2.0\" - outcome=client_gone reason=client_gone \
-         upstream=- attempts=0 total_us=1500 head_us=1200 upstream_us=- in=3 out=13 id=id-1\n"
+         upstream=- attempts=0 not_retried=- total_us=1500 head_us=1200 upstream_us=- in=3 out=13 id=id-1\n"
     );
 }
 

@@ -9,9 +9,9 @@ use crate::error::Reason;
 use crate::model::Upstream;
 use crate::upstream::{Endpoint, EndpointRegistry};
 
-fn endpoint(registry: &mut EndpointRegistry, selector: &str, url: &str) -> Arc<Endpoint> {
+fn endpoint(registry: &EndpointRegistry, selector: &str, url: &str) -> Arc<Endpoint> {
     let upstream = Upstream { url: url.into(), weight: 1, ..Upstream::default() };
-    registry.endpoint(selector, &upstream).unwrap()
+    registry.endpoint(selector, &upstream, &Arc::default()).unwrap()
 }
 
 fn over(status: u16, reason: Option<Reason>) -> Completion {
@@ -58,9 +58,9 @@ fn the_workers_are_added_up() {
 fn upstreams_come_with_their_first_attempt_and_go_with_their_endpoint() {
     let metrics = Metrics::new(1, 1000);
     let worker = metrics.worker();
-    let mut registry = EndpointRegistry::default();
-    let a = endpoint(&mut registry, "s1", "10.0.0.1:80");
-    let idle = endpoint(&mut registry, "s1", "10.0.0.2:80");
+    let registry = EndpointRegistry::default();
+    let a = endpoint(&registry, "s1", "10.0.0.1:80");
+    let idle = endpoint(&registry, "s1", "10.0.0.2:80");
     worker.attempted(&a, Duration::from_millis(3), Some(StatusCode::OK));
     worker.attempted(&a, Duration::from_millis(3), None);
     let labels = "selector=\"s1\",upstream=\"http://10.0.0.1:80\"";
@@ -78,9 +78,9 @@ fn upstreams_come_with_their_first_attempt_and_go_with_their_endpoint() {
 fn past_the_most_series_the_rest_is_other() {
     let metrics = Metrics::new(1, 2 * super::upstream::SERIES_EACH);
     let worker = metrics.worker();
-    let mut registry = EndpointRegistry::default();
+    let registry = EndpointRegistry::default();
     let held: Vec<_> =
-        (0..5).map(|n| endpoint(&mut registry, "s", &format!("10.0.0.{n}:80"))).collect();
+        (0..5).map(|n| endpoint(&registry, "s", &format!("10.0.0.{n}:80"))).collect();
     for endpoint in &held {
         worker.attempted(endpoint, Duration::from_millis(1), Some(StatusCode::OK));
     }

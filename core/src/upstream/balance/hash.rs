@@ -25,11 +25,14 @@ impl Ring {
         Self(points)
     }
 
-    pub(super) fn choose(&self, peer: IpAddr) -> usize {
+    /// The member of the first point at or after the client's, going round, that may be chosen: the
+    /// clients of one that is out are spread, the others stay where they are.
+    pub(super) fn choose(&self, peer: IpAddr, may: impl Fn(usize) -> bool) -> Option<usize> {
         let key = hash(&peer_text(peer));
         let at = self.0.partition_point(|(point, _)| *point < key);
-        let chosen = self.0.get(at).or_else(|| self.0.first());
-        chosen.map_or(0, |(_, index)| usize::from(*index))
+        let (before, after) = self.0.split_at(at);
+        let mut points = after.iter().chain(before).map(|(_, index)| usize::from(*index));
+        points.find(|index| may(*index))
     }
 }
 
@@ -55,6 +58,8 @@ fn peer_text(peer: IpAddr) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::{Ring, hash};
 
     #[test]
@@ -70,7 +75,21 @@ mod tests {
             ("192.168.1.7", 2),
             ("::1", 0),
         ] {
-            assert_eq!(ring.choose(peer.parse().unwrap()), expected, "{peer}");
+            let chosen = ring.choose(peer.parse().unwrap(), |_| true);
+            assert_eq!(chosen, Some(expected), "{peer}");
         }
+    }
+
+    #[test]
+    fn only_the_clients_of_the_one_that_is_out_move() {
+        let ring = Ring::build(["a:1", "b:1", "c:1", "d:1"].into_iter());
+        for host in 0..=255 {
+            let peer = IpAddr::from([10, 0, 0, host]);
+            let before = ring.choose(peer, |_| true);
+            let after = ring.choose(peer, |index| index != 2);
+            assert!(after != Some(2) && after.is_some());
+            assert!(before == Some(2) || before == after);
+        }
+        assert_eq!(ring.choose(IpAddr::from([10, 0, 0, 1]), |_| false), None);
     }
 }

@@ -3,78 +3,77 @@
 
 use rand::Rng;
 
-use super::super::Member;
+use super::Eligible;
+use crate::upstream::Member;
 
-/// Load per weight; smaller is better. One more request under way, so that an idle heavy member
-/// beats an idle light one.
-fn load(member: &Member) -> f64 {
-    f64::from(member.endpoint.in_flight() + 1) / f64::from(member.weight)
-}
-
-fn expected_us(member: &Member) -> f64 {
-    // A member without a sample is tried first: nothing is known against it.
-    member.endpoint.latency_us() as f64 * load(member)
-}
-
-/// The index with the smallest value; among equals each with the same chance.
-fn smallest(members: &[Member], value: impl Fn(&Member) -> f64) -> usize {
-    let mut best = 0;
+/// The index with the smallest value; among equals at random by weight.
+fn smallest(eligible: &Eligible<'_>, value: impl Fn(&Member, f64) -> f64) -> Option<usize> {
+    let mut best = None;
     let mut best_value = f64::INFINITY;
-    let mut equals = 0_u32;
-    for (index, member) in members.iter().enumerate() {
-        let candidate = value(member);
-        if candidate < best_value {
-            (best, best_value, equals) = (index, candidate, 1);
+    let mut equals = 0_u64;
+    for (index, member, weight) in eligible.iter() {
+        let candidate = value(member, f64::from(weight));
+        if best.is_none() || candidate < best_value {
+            (best, best_value, equals) = (Some(index), candidate, u64::from(weight));
         } else if (candidate - best_value).abs() <= f64::EPSILON * best_value.abs() {
-            equals += 1;
-            if rand::rng().random_range(0..equals) == 0 {
-                best = index;
+            equals += u64::from(weight);
+            if rand::rng().random_range(0..equals) < u64::from(weight) {
+                best = Some(index);
             }
         }
     }
     best
 }
 
-pub(super) fn least_active(members: &[Member]) -> usize {
-    smallest(members, load)
+/// Requests under way per weight; idle ones are equal, so that their weights decide.
+pub(super) fn least_active(eligible: &Eligible<'_>) -> Option<usize> {
+    smallest(eligible, |member, weight| f64::from(member.endpoint.in_flight()) / weight)
 }
 
-pub(super) fn shortest_response(members: &[Member]) -> usize {
-    smallest(members, expected_us)
+/// Average time × requests under way with this one, per weight. Without a sample nothing is known
+/// against a member: it is tried first.
+pub(super) fn shortest_response(eligible: &Eligible<'_>) -> Option<usize> {
+    let now = eligible.now;
+    smallest(eligible, |member, weight| {
+        let endpoint = &member.endpoint;
+        endpoint.latency_us(now) * (f64::from(endpoint.in_flight()) + 1.0) / weight
+    })
 }
 
-pub(super) fn better_of_two(members: &[Member]) -> usize {
-    let first = rand::rng().random_range(0..members.len());
-    let mut second = rand::rng().random_range(0..members.len() - 1);
-    if second >= first {
-        second += 1;
+/// The better of two at random.
+///
+/// Source: ShenYu 2.7.1, p2c: up to three draws, load = (√lag + 1) × requests under way. There the
+/// average freezes at its first sample; here it follows and fades, so that a slow one is asked again.
+pub(super) fn better_of_two(eligible: &Eligible<'_>) -> Option<usize> {
+    for _ in 0..3 {
+        let (first, second) = two_of(eligible.len());
+        if let (Some(a), Some(b)) = (eligible.get(first), eligible.get(second)) {
+            let better = load(eligible, b) < load(eligible, a);
+            return Some(if better { second } else { first });
+        }
     }
-    if load(&members[second]) < load(&members[first]) { second } else { first }
+    // Too few are eligible to be met by chance: from a random place on, the better of the first two.
+    let start = rand::rng().random_range(0..eligible.len().max(1));
+    let round = (0..eligible.len()).map(|step| (start + step) % eligible.len());
+    let mut found = round.filter_map(|index| eligible.get(index).map(|member| (index, member)));
+    let (first, a) = found.next()?;
+    match found.next() {
+        Some((second, b)) if load(eligible, b) < load(eligible, a) => Some(second),
+        _ => Some(first),
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::{better_of_two, least_active, shortest_response};
-    use crate::model::Upstream;
-    use crate::upstream::{EndpointRegistry, UpstreamSet};
-
-    #[test]
-    fn the_busy_one_is_left_alone() {
-        let list: Vec<Upstream> = ["h:1", "h:2"]
-            .iter()
-            .map(|url| Upstream { url: (*url).into(), weight: 1, ..Upstream::default() })
-            .collect();
-        let mut registry = EndpointRegistry::default();
-        let (set, faults) = UpstreamSet::build("s", &list, false, Arc::default(), &mut registry);
-        assert!(faults.is_empty());
-        let guard = set.members()[0].endpoint.enter();
-        assert_eq!(least_active(set.members()), 1);
-        assert_eq!(better_of_two(set.members()), 1);
-        drop(guard);
-        set.members()[0].endpoint.observe(std::time::Duration::from_millis(1));
-        set.members()[1].endpoint.observe(std::time::Duration::from_millis(9));
-        assert_eq!(shortest_response(set.members()), 0);
+/// Two different places, or twice the only one.
+fn two_of(len: usize) -> (usize, usize) {
+    if len < 2 {
+        return (0, 0);
     }
+    let first = rand::rng().random_range(0..len);
+    let second = rand::rng().random_range(0..len - 1);
+    (first, if second >= first { second + 1 } else { second })
+}
+
+fn load(eligible: &Eligible<'_>, (member, weight): (&Member, u32)) -> f64 {
+    let lag = member.endpoint.latency_us(eligible.now).sqrt() + 1.0;
+    lag * (f64::from(member.endpoint.in_flight()) + 1.0) / f64::from(weight)
 }

@@ -2,6 +2,33 @@
 
 use rand::Rng;
 
+use super::Eligible;
+
+/// The choice among those that are eligible now, by the weights they have now.
+///
+/// What the table drew is taken with the part of its weight that it has now; else one is drawn of
+/// the weights as they are. Both together give each its exact share.
+pub(super) fn among(eligible: &Eligible<'_>, first: Option<usize>) -> Option<usize> {
+    if let Some(index) = first
+        && let Some((member, weight)) = eligible.get(index)
+        && rand::rng().random_range(0..member.weight.max(1)) < weight
+    {
+        return first;
+    }
+    let total: u64 = eligible.iter().map(|(.., weight)| u64::from(weight)).sum();
+    let mut drawn = rand::rng().random_range(0..total.max(1));
+    let mut last = None;
+    for (index, _, weight) in eligible.iter() {
+        if drawn < u64::from(weight) {
+            return Some(index);
+        }
+        drawn -= u64::from(weight);
+        last = Some(index);
+    }
+    // Weights may have grown between the two walks.
+    last
+}
+
 /// Cumulative weights.
 #[derive(Debug, Default)]
 pub(super) struct Cumulative(Vec<u64>);

@@ -4,6 +4,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::Eligible;
+
 /// One period of choices. Weights are reduced by their common divisor; what would still be longer
 /// than [`Sequence::MAX`] is scaled down, so that the table stays small.
 #[derive(Debug, Default)]
@@ -37,12 +39,41 @@ impl Sequence {
         Self(sequence.into_boxed_slice())
     }
 
-    pub(super) fn choose(&self, position: &AtomicUsize) -> usize {
+    /// The next in turn.
+    pub(super) fn next(&self, position: &AtomicUsize) -> usize {
         if self.0.is_empty() {
             return 0;
         }
         let at = position.fetch_add(1, Ordering::Relaxed) % self.0.len();
         usize::from(self.0[at])
+    }
+
+    /// The next in turn that is eligible, `first` being the turn that was taken already; one that is
+    /// warming up lets most of its turns pass. The turns of the others are taken in their order, so
+    /// none inherits what another does not take.
+    pub(super) fn among(
+        &self,
+        position: &AtomicUsize,
+        eligible: &Eligible<'_>,
+        first: Option<usize>,
+    ) -> Option<usize> {
+        let share = |weight: u32, full: u32| f64::from(weight) / f64::from(full.max(1));
+        let (mut fallback, mut most) = (None, 0.0);
+        for (index, member, weight) in eligible.iter() {
+            let grown = share(weight, member.weight);
+            if grown > most {
+                (fallback, most) = (Some(index), grown);
+            }
+        }
+        // Other workers move on meanwhile: some turns of a round may be theirs.
+        let turns = std::iter::repeat_with(|| self.next(position)).take(4 * self.0.len());
+        for index in first.into_iter().chain(turns) {
+            let Some((member, weight)) = eligible.get(index) else { continue };
+            if member.endpoint.take_turn(share(weight, member.weight) / most) {
+                return Some(index);
+            }
+        }
+        fallback
     }
 }
 
@@ -60,7 +91,7 @@ mod tests {
         let sequence = Sequence::build(weights);
         let position = AtomicUsize::new(0);
         (0..count)
-            .map(|_| char::from(b'A' + u8::try_from(sequence.choose(&position)).unwrap()))
+            .map(|_| char::from(b'A' + u8::try_from(sequence.next(&position)).unwrap()))
             .collect()
     }
 

@@ -120,7 +120,7 @@ pub(super) fn failed(
 pub(super) struct Connector {
     pub(super) dns: Dns,
     pub(super) tls: TlsClient,
-    options: Arc<ClientOptions>,
+    pub(super) options: Arc<ClientOptions>,
 }
 
 impl Connector {

@@ -15,7 +15,7 @@ use super::{ClientOptions, HyperClient, PoolLimit, ReqwestClient};
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) options: Arc<ClientOptions>,
-    pub(super) connector: Connector,
+    pub(super) connector: Arc<Connector>,
     book: Arc<HostBook>,
     /// The one pool of all workers, where the number of connections is fixed.
     fixed: Option<Arc<Pool>>,
@@ -58,6 +58,7 @@ impl ClientFactory {
         let options = Arc::new(options);
         let book = Arc::new(HostBook::default());
         let connector = Connector::new(Dns::new(source, control.clone()), &options)?;
+        let connector = Arc::new(connector);
         let fixed = matches!(options.pool.limit, PoolLimit::Fixed { .. })
             .then(|| Arc::new(Pool::new(&options, &book, usize::MAX)));
         Ok(Self(Arc::new(Shared { options, connector, book, fixed, workers: AtomicUsize::new(0) })))

@@ -20,7 +20,7 @@ pub(super) fn of_call(
     unsent: bool,
 ) -> GatewayError {
     if let Some(body) = find::<BodyError>(error) {
-        return of_request_body(body).detail(format_args!("{address}: {body}"));
+        return GatewayError::of_request_body(body).detail(format_args!("{address}: {body}"));
     }
     if let Some(connect) = find::<ConnectError>(error) {
         return connect.for_request(address);
@@ -53,35 +53,6 @@ pub(super) fn of_large_head(address: &Address, limit: usize) -> GatewayError {
     .shenyu(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error")
     .retry_when(Retry::IfIdempotent)
     .detail(format_args!("{address}: more than {limit} bytes"))
-}
-
-fn of_request_body(error: &BodyError) -> GatewayError {
-    match error {
-        BodyError::TooLarge { .. } => GatewayError::new(
-            Fault::Client,
-            Reason::BodyTooLarge,
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "the request body is too large",
-        )
-        .closing(),
-        BodyError::Stalled { .. } => GatewayError::new(
-            Fault::Client,
-            Reason::BadRequest,
-            StatusCode::REQUEST_TIMEOUT,
-            "the request body took too long",
-        )
-        .closing(),
-        BodyError::Filter(_) => GatewayError::new(
-            Fault::Gateway,
-            Reason::PluginFailed,
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "the request body cannot be processed",
-        )
-        .closing(),
-        BodyError::Transport(_) | BodyError::Upstream(_) => {
-            GatewayError::bad_request(Reason::BadRequest, "the request body is broken")
-        }
-    }
 }
 
 /// Whether the upstream said that it did not touch the request.

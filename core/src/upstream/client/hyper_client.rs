@@ -41,6 +41,10 @@ pub struct HyperClient {
 }
 
 /// A request that was not answered on one connection.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the large one goes on at once; a box would be one more"
+)]
 enum Miss {
     /// Nothing was sent: here it is again.
     Unsent(Request<RequestBody>, hyper::Error),
@@ -200,7 +204,12 @@ impl HyperClient {
         upgrades: bool,
     ) -> Result<Http1, GatewayError> {
         let state = ConnState::new(endpoint.pool_key);
-        let io = UpstreamIo::new(transport, Arc::clone(&state), permit, Arc::clone(&self.shared));
+        let io = UpstreamIo::new(
+            transport,
+            Arc::clone(&state),
+            permit,
+            Arc::clone(&self.shared.connector),
+        );
         let (sender, connection): (SendRequest<RequestBody>, _) = http1::Builder::new()
             .max_header_size(self.shared.options.max_response_header_bytes)
             .handshake(TokioIo::new(io))

@@ -17,8 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 use super::conn::{ConnState, Replay};
-use super::connect::{Alpn, ConnectError, Transport};
-use super::factory::Shared;
+use super::connect::{Alpn, ConnectError, Connector, Transport};
 use super::pool::Permit;
 
 /// A buffer larger than this is not kept for the next request.
@@ -49,7 +48,7 @@ pub(super) struct UpstreamIo {
     transport: Transport,
     state: Arc<ConnState>,
     permit: Permit,
-    shared: Arc<Shared>,
+    connector: Arc<Connector>,
     /// What was written of the request under way.
     written: Vec<u8>,
     recovery: Option<Recovery>,
@@ -61,14 +60,14 @@ impl UpstreamIo {
         transport: Transport,
         state: Arc<ConnState>,
         permit: Permit,
-        shared: Arc<Shared>,
+        connector: Arc<Connector>,
     ) -> Self {
         permit.opened();
         Self {
             transport,
             state,
             permit,
-            shared,
+            connector,
             written: Vec::new(),
             recovery: None,
             closing: None,
@@ -94,7 +93,7 @@ impl UpstreamIo {
             Replay::Never => {}
             Replay::Unwritten => self.state.allow(Replay::Never),
             Replay::Written => {
-                let limit = self.shared.options.replay_bytes + HEAD_ROOM;
+                let limit = self.connector.options.replay_bytes + HEAD_ROOM;
                 if self.written.len() + n > limit {
                     self.answered();
                     return;
@@ -118,9 +117,10 @@ impl UpstreamIo {
         };
         if allowed {
             self.state.allow(Replay::Never);
-            let (shared, address) = (Arc::clone(&self.shared), Arc::clone(self.permit.address()));
+            let connector = Arc::clone(&self.connector);
+            let address = Arc::clone(self.permit.address());
             self.recovery = Some(Recovery::Connecting(Box::pin(async move {
-                shared.connector.connect(&address, Alpn::Http1).await
+                connector.connect(&address, Alpn::Http1).await
             })));
         }
         allowed
@@ -269,7 +269,7 @@ impl AsyncWrite for UpstreamIo {
             return Poll::Ready(done);
         }
         // A peer that takes nothing must not hold the connection.
-        let limit = this.shared.options.tls.close_flush_timeout;
+        let limit = this.connector.options.tls.close_flush_timeout;
         if limit.is_zero() {
             return Poll::Pending;
         }

@@ -198,7 +198,7 @@ impl Pool {
     fn permit(self: &Arc<Self>, key: u64, slot: &mut Slot) -> Permit {
         slot.open += 1;
         set(&slot.counters.open, slot.open);
-        Permit::new(Arc::clone(self), key, slot)
+        Permit::new(self, key, slot)
     }
 
     /// A place on an HTTP/2 connection that is open already.

@@ -93,6 +93,10 @@ impl ReqwestClient {
         let again = copy_of_head(&request);
         let replay = request.body().replay();
         let (mut head, body) = request.into_parts();
+        if self.shared.options.http2 && endpoint.address.scheme == Scheme::Https {
+            // It is the URL's, and HTTP/2 sends that alone; for HTTP/1.1 it is added again.
+            head.headers.remove(http::header::HOST);
+        }
         if !self.shared.options.keep_alive {
             head.headers.insert(http::header::CONNECTION, HeaderValue::from_static("close"));
         }

@@ -197,7 +197,9 @@ impl Conn {
     }
 
     /// Closes with a FIN.
-    pub(crate) fn close(self) {}
+    pub(crate) fn close(self) {
+        drop(self.stream);
+    }
 
     /// Closes with a RST.
     pub(crate) fn reset(self) {

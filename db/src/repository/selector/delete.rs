@@ -1,13 +1,12 @@
 //! Deleting selectors with everything that belongs to them.
 
-use longmen_core::model::{Rule, Selector};
+use longmen_core::model::{Level, Rule, Selector};
 use longmen_core::sync::{Event, Group};
 
-use super::find_many_for_update;
 use crate::Result;
 use crate::change::{Change, Operation};
-use crate::repository::condition::{self, Owner};
-use crate::repository::{binding, data_permission, rule};
+use crate::repository::conditioned::find_many_for_update;
+use crate::repository::{binding, condition, data_permission, rule};
 use crate::state::Binding;
 use crate::statement::execute_in;
 use crate::tx::UnitOfWork;
@@ -68,19 +67,22 @@ impl Removed {
 /// # Errors
 /// The database's.
 pub async fn delete<S: AsRef<str>>(uow: &mut UnitOfWork, ids: &[S]) -> Result<Removed> {
-    let selectors: Vec<Selector> =
-        find_many_for_update(uow, ids).await?.into_iter().map(|row| row.selector).collect();
+    let selectors: Vec<Selector> = find_many_for_update::<Selector>(uow, ids)
+        .await?
+        .into_iter()
+        .map(|row| row.object)
+        .collect();
     let selector_ids: Vec<&str> = selectors.iter().map(|selector| selector.id.as_str()).collect();
     // None is added while the selectors are held. As they are once nobody else changes them.
     let rules = rule::of_selectors_for_update(uow, &selector_ids).await?;
-    let rules: Vec<Rule> = rules.into_iter().map(|row| row.rule).collect();
+    let rules: Vec<Rule> = rules.into_iter().map(|row| row.object).collect();
     let rule_ids: Vec<&str> = rules.iter().map(|rule| rule.id.as_str()).collect();
     let bindings = binding::delete_of_selectors(uow, &selector_ids).await?;
-    data_permission::delete_of(uow, data_permission::DataType::Selector, &selector_ids).await?;
-    data_permission::delete_of(uow, data_permission::DataType::Rule, &rule_ids).await?;
-    condition::delete(uow, Owner::Rule, &rule_ids).await?;
+    data_permission::delete_of(uow, Level::Selector, &selector_ids).await?;
+    data_permission::delete_of(uow, Level::Rule, &rule_ids).await?;
+    condition::delete(uow, Level::Rule, &rule_ids).await?;
     execute_in!(uow, "DELETE FROM rule WHERE id IN ({ids})", rule_ids);
-    condition::delete(uow, Owner::Selector, &selector_ids).await?;
+    condition::delete(uow, Level::Selector, &selector_ids).await?;
     execute_in!(uow, "DELETE FROM selector WHERE id IN ({ids})", selector_ids);
     Ok(Removed { selectors, rules, bindings })
 }

@@ -122,7 +122,7 @@ impl HyperClient {
             return Ok(Way::New(self.open(endpoint, transport, permit, false).await?));
         }
         let state = conn::ConnState::new(endpoint.pool_key);
-        let io = UpstreamIo::new(transport, state, permit, Arc::clone(&self.shared));
+        let io = UpstreamIo::new(transport, state, permit, Arc::clone(&self.shared.connector));
         let max_head = self.shared.options.max_response_header_bytes;
         let connection = Http2::open(io, &self.runtime, max_head)
             .await
