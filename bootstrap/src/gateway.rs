@@ -28,8 +28,8 @@ use crate::sockets;
 use crate::stack::{Filters, Parts};
 use crate::stop::Work;
 use crate::sync::{self, Applier, LinkOptions};
-use crate::worker::{ConnectionLimit, Worker};
 use crate::upstreams;
+use crate::worker::{ConnectionLimit, Worker};
 
 /// How often old snapshots are looked at.
 const RELEASE: Duration = Duration::from_secs(1);

@@ -1,7 +1,6 @@
 //! Stops and restarts of the real process: what was sent is answered, and nobody is turned away.
 
 mod inherited;
-mod load;
 mod process;
 mod signals;
 mod takeover;

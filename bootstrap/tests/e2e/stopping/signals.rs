@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use longmen_benchmark::steady::{Refused, Steady};
 use rustix::process::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::Scene;
-use super::load::{Load, Refused};
 use super::process::{Process, until_routed};
 use crate::support::LIMIT;
 
@@ -17,18 +17,19 @@ async fn sigterm_under_load_cuts_nothing_off() {
     let mut process = Process::start(&scene.arguments(0));
     let address = process.address().await;
     until_routed(address).await;
-    let load = Load::start(address, 4, Refused::Ends);
-    load.more(200).await;
+    let load = Steady::start(address, 4, Refused::Ends);
+    assert!(load.more(200).await);
     // In work when the signal comes, and done long after the listener has closed.
     let mut slow = TcpStream::connect(address).await.unwrap();
     slow.write_all(b"GET /fault/slow-head?ms=700 HTTP/1.1\r\nHost: h\r\n\r\n").await.unwrap();
     // Connected, and silent until after the stop has begun.
     let mut late = TcpStream::connect(address).await.unwrap();
-    load.more(20).await;
+    assert!(load.more(20).await);
     process.signal(Signal::TERM);
     process.says("SIGTERM").await;
-    let answers = load.end(false).await;
-    assert!(answers > 200);
+    let seen = load.end(false).await;
+    assert!(seen.failures.is_empty(), "{seen:#?}");
+    assert!(seen.answers > 200);
     assert!(TcpStream::connect(address).await.is_err(), "nobody listens any more");
     late.write_all(b"GET /hello HTTP/1.1\r\nHost: h\r\n\r\n").await.unwrap();
     for (what, stream) in [("late", &mut late), ("slow", &mut slow)] {

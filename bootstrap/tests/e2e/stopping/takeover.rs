@@ -1,10 +1,10 @@
 //! Restarts by takeover: the sockets are passed on.
 
+use longmen_benchmark::steady::{Refused, Steady};
 use rustix::process::Signal;
 use tokio::net::TcpStream;
 
 use super::Scene;
-use super::load::{Load, Refused};
 use super::process::{Process, until_routed};
 
 const TAKEOVER: &str = "--takeover";
@@ -15,17 +15,19 @@ async fn ten_restarts_under_load_lose_nothing() {
     let mut process = Process::start(&scene.arguments(0));
     let address = process.address().await;
     until_routed(address).await;
-    let load = Load::start(address, 3, Refused::Fails);
+    let load = Steady::start(address, 3, Refused::Fails);
     for _ in 0..10 {
-        load.more(50).await;
+        assert!(load.more(50).await);
         let next = Process::start(&scene.arguments_with(address.port(), &[TAKEOVER]));
         next.says("took over").await;
         assert_eq!(process.ended().await.code(), Some(0), "{}", process.log());
         assert!(process.log().contains("everything came to its end"), "{}", process.log());
         process = next;
     }
-    load.more(50).await;
-    assert!(load.end(true).await > 500);
+    assert!(load.more(50).await);
+    let seen = load.end(true).await;
+    assert!(seen.failures.is_empty(), "{seen:#?}");
+    assert!(seen.answers > 500);
     process.signal(Signal::TERM);
     assert_eq!(process.ended().await.code(), Some(0), "{}", process.log());
 }
