@@ -13,7 +13,7 @@ use std::task::{Context, Poll, ready};
 
 use futures_util::future::Either;
 use http::header::{CONTENT_LENGTH, ORIGIN};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use tower::{Layer, Service};
 
 pub use rules::{CrossFault, CrossOptions, CrossRules};
@@ -135,9 +135,7 @@ impl<F: Future<Output = Result<Response<Body>, GatewayError>>> Future for CrossF
         // A page may read refusals too.
         let mut response =
             answer.unwrap_or_else(|error| error.into_response(*this.mode, *this.grpc));
-        if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-            put_in_front(&rules, origin, response.headers_mut());
-        }
+        put_in_front(&rules, origin, response.headers_mut());
         Poll::Ready(Ok(response))
     }
 }

@@ -49,6 +49,24 @@ pub(super) static ALL: &[Verdict] = &[
         },
     ),
     Verdict::on_purpose(
+        "weight 0 is never chosen",
+        "field-cases.md C-12; gateway-core.md 5.7",
+        "on failover neither: nobody is left to try; the reference tries the upstream that was switched off",
+        |case, _| case.is("GC-34f"),
+    ),
+    Verdict::on_purpose(
+        "`webClient` drops what the CORS filter had set",
+        "gateway-core.md 5.5, [F]",
+        "one behaviour by both clients: the upstream's values win, and the filter's others stay",
+        |case, difference| {
+            let filter_s = ["access-control-allow-headers", "access-control-max-age"];
+            case.file.starts_with("webclient")
+                && case.is("GC-39")
+                && header(difference, &filter_s)
+                && difference.recorded == "(none)"
+        },
+    ),
+    Verdict::on_purpose(
         "HTTP/1.0 says when a connection stays",
         "RFC 9112, 9.3",
         "`keep-alive` where it stays, nothing where it ends; the reference says the opposite, to the same end",
