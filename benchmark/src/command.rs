@@ -3,6 +3,7 @@
 pub mod edits;
 pub mod failing;
 pub mod first_look;
+pub mod idle_close;
 pub mod odd;
 pub mod origin;
 pub mod restarts;

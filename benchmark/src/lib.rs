@@ -14,6 +14,7 @@ pub mod command;
 pub mod compare;
 pub mod edits;
 pub mod failing;
+pub mod idle_close;
 pub mod odd;
 pub mod origin;
 pub mod process;

@@ -23,6 +23,8 @@ enum Command {
     FirstLook(command::first_look::Args),
     /// Measure what one bad upstream among four does to the answers of the others.
     Failing(command::failing::Args),
+    /// Send requests at the moment at which upstreams close idle connections.
+    IdleClose(command::idle_close::Args),
     /// Restart by takeover, and stop, under load, and count what was lost.
     Restarts(command::restarts::Args),
     /// Send mixed traffic for a long time and check every answer, with clients and upstreams that
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         Command::Edits(args) => command::edits::run(&args),
         Command::FirstLook(args) => command::first_look::run(args),
         Command::Failing(args) => command::failing::run(args),
+        Command::IdleClose(args) => command::idle_close::run(args),
         Command::Restarts(args) => command::restarts::run(args),
         Command::Soak(args) => command::soak::run(&args),
         Command::Odd(args) => command::odd::run(&args),
