@@ -141,10 +141,11 @@ impl GatewayBuilder {
             lifecycle.clone(),
         ))?;
         housekeeping(&applier, &control, &lifecycle);
-        upstreams::check(&config, &known, control.handle(), &lifecycle);
+        upstreams::check(&config, &known, &clients, control.handle(), &lifecycle);
         let sessions = Arc::new(AtomicUsize::new(0));
         if let Some(metrics) = &watchers.metrics {
             edge::control_figures(metrics, &store, &applier, &sessions);
+            metrics.states(known.clone());
         }
         let links = link_options(&config, address.port(), sessions);
         sync::start(links, &applier, control.handle(), &lifecycle);
