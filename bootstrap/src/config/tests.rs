@@ -1,5 +1,7 @@
 //! The gateway's table and sections on files as people have them.
 
+mod in_force;
+
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
