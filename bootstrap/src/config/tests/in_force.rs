@@ -122,7 +122,7 @@ impl Reads<'_> {
         owner == "GatewayConfig" || self.holders(owner).any(|holder| self.is_read(holder))
     }
 
-    /// Whether code outside of the configuration reads a field, or a method beside it does. Where
+    /// Whether code outside of the configuration reads a field, or other settings depend on it. Where
     /// several structs have a field of this name, the code must also name the struct, or the field
     /// that holds it.
     fn is_read(&self, field: &Field) -> bool {
@@ -138,8 +138,13 @@ impl Reads<'_> {
         let outside = self.source.rest.values().any(|code| {
             access.is_match(code) && (alone || owner == "GatewayConfig" || hint.is_match(code))
         });
-        let method = Regex::new(&format!(r"\bself\s*\.\s*{name}\b")).expect("a pattern");
-        outside || method.is_match(&self.source.config[&field.file])
+        let of = |holder: &str, code: &str| {
+            Regex::new(&format!(r"\b{holder}\s*\.\s*{name}\b")).expect("a pattern").is_match(code)
+        };
+        let mut config = self.source.config.values();
+        outside
+            || of("self", &self.source.config[&field.file])
+            || config.any(|code| holders.iter().any(|holder| of(holder, code)))
     }
 }
 
@@ -187,6 +192,7 @@ fn fields_that_are_read_are_told_from_those_that_are_not() {
     };
     for (owner, name, expected) in [
         ("ServerConfig", "port", true),
+        ("CompatConfig", "mode", true),
         ("NettyConfig", "worker_count", true),
         ("PluginsConfig", "switches", true),
         ("UpstreamCheckConfig", "enabled", true),
