@@ -186,10 +186,11 @@ impl GatewayBuilder {
         };
         work.lifecycle.spawn(control.handle(), "handover", post.run(opened.predecessor, spare));
         housekeeping(&applier, &control, &work.lifecycle);
-        upstreams::check(&config, &known, control.handle(), &work.lifecycle);
+        upstreams::check(&config, &known, &clients, control.handle(), &work.lifecycle);
         let sessions = Arc::new(AtomicUsize::new(0));
         if let Some(metrics) = &watchers.metrics {
             edge::control_figures(metrics, &store, &applier, &sessions);
+            metrics.states(known.clone());
         }
         let links = link_options(&config, address.port(), sessions);
         sync::start(links, &applier, control.handle(), &work.lifecycle);

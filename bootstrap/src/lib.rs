@@ -9,6 +9,7 @@
 mod client;
 pub mod config;
 mod connection;
+mod descriptors;
 pub mod detect;
 mod edge;
 mod gateway;
@@ -23,5 +24,6 @@ mod upstreams;
 mod worker;
 
 pub use client::SetupError;
+pub use descriptors::raise as raise_open_files;
 pub use gateway::{Gateway, GatewayBuilder, RunningGateway, StartError};
 pub use sockets::inherited_listeners;

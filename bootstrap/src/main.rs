@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use longmen_bootstrap::config::GatewayConfig;
-use longmen_bootstrap::{Gateway, inherited_listeners};
+use longmen_bootstrap::{Gateway, inherited_listeners, raise_open_files};
 use longmen_core::config::{EXIT_CONFIG, ProcessEnvironment, Program};
 use longmen_core::telemetry;
 
@@ -63,6 +63,7 @@ fn main() -> ExitCode {
         return ExitCode::from(EXIT_CONFIG);
     }
     loaded.log_notices();
+    raise_open_files(&loaded.config);
     let builder = Gateway::builder(loaded.config).inherited(inherited).takeover(takeover);
     let running = match builder.start() {
         Ok(running) => running,

@@ -3,7 +3,7 @@
 use longmen_core::chain::CallOptions;
 use longmen_core::lifecycle::Lifecycle;
 use longmen_core::upstream::{
-    CheckOptions, Checker, EjectionPolicy, EndpointOptions, EndpointRegistry, TcpProbe,
+    CheckOptions, Checker, ClientFactory, EjectionPolicy, EndpointOptions, EndpointRegistry,
 };
 use tokio::runtime::Handle;
 
@@ -35,11 +35,12 @@ pub(crate) fn call_options(config: &GatewayConfig) -> CallOptions {
     }
 }
 
-/// Probes upstreams as configured, and those that requests ejected since nobody could connect. Where
-/// a proxy stands between, a direct connection says nothing about those.
+/// Probes upstreams as configured, and those that requests ejected since nobody could connect, by the
+/// way that requests take.
 pub(crate) fn check(
     config: &GatewayConfig,
     upstreams: &EndpointRegistry,
+    clients: &ClientFactory,
     control: &Handle,
     lifecycle: &Lifecycle,
 ) {
@@ -51,11 +52,10 @@ pub(crate) fn check(
         healthy: check.healthy_threshold,
         unhealthy: check.unhealthy_threshold,
         parallel: check.pool_size,
-        ejected: defaults.ejected.filter(|_| config.http_client.proxy.is_none()),
         print: check.print_interval,
         ..defaults
     };
-    let probe = TcpProbe { timeout: check.timeout };
+    let probe = clients.probe(check.timeout);
     let checker = Checker::new(upstreams.clone(), options, probe);
     let soft = lifecycle.soft().clone();
     lifecycle.spawn(control, "upstream-check", async move {

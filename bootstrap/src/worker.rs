@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use longmen_core::chain::{Edge, Tunnels};
 use longmen_core::lifecycle::Lifecycle;
+use longmen_core::telemetry::Throttle;
 use longmen_core::upstream::UpstreamClient;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -193,9 +194,10 @@ async fn accept_all(
             return;
         }
     };
+    let failures = Throttle::default();
     loop {
         tokio::select! {
-            accepted = accept(&listener) => {
+            accepted = accept(&listener, &failures) => {
                 if let Some((stream, peer)) = accepted {
                     serve(stream, peer);
                 }
@@ -211,7 +213,7 @@ async fn accept_all(
         let mut settled = pin!(tokio::time::sleep(HANDSHAKES));
         loop {
             tokio::select! {
-                accepted = accept(&listener) => {
+                accepted = accept(&listener, &failures) => {
                     if let Some((stream, peer)) = accepted {
                         serve(stream, peer);
                     }
@@ -233,7 +235,10 @@ async fn accept_all(
 }
 
 /// Accepts one connection. An error of the process (no descriptors left) is waited out, not spun on.
-async fn accept(listener: &TcpListener) -> Option<(TcpStream, std::net::SocketAddr)> {
+async fn accept(
+    listener: &TcpListener,
+    failures: &Throttle,
+) -> Option<(TcpStream, std::net::SocketAddr)> {
     match listener.accept().await {
         Ok(accepted) => Some(accepted),
         Err(error) => {
@@ -244,7 +249,9 @@ async fn accept(listener: &TcpListener) -> Option<(TcpStream, std::net::SocketAd
                     | io::ErrorKind::ConnectionRefused
             );
             if !of_the_peer {
-                warn!("cannot accept connections: {error}");
+                if let Some(left_out) = failures.pass() {
+                    warn!("cannot accept connections: {error}{left_out}");
+                }
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
             None

@@ -20,6 +20,6 @@ pub mod model;
 pub mod snapshot;
 pub mod sync;
 pub mod telemetry;
-#[cfg(feature = "test-util")]
+#[cfg(any(test, feature = "test-util"))]
 pub mod test_util;
 pub mod upstream;

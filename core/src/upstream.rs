@@ -19,13 +19,13 @@ mod set;
 
 pub use address::{Address, AddressFault, Scheme};
 pub use balance::{BalanceState, LoadBalance};
-pub use check::{CheckOptions, Checker, Probe, ProbeFuture, TcpProbe};
+pub use check::{CheckOptions, Checker, Probe, ProbeFuture};
 pub(crate) use client::SHENYU_TIMEOUT;
 pub use client::{
     Answer, ClientFactory, ClientOptions, ConnectFailure, ConnectionStats, HyperClient, KeyStore,
     LookUp, LookUpError, LookUpFuture, PoolLimit, PoolOptions, ProxyOptions, ReqwestClient,
-    SendFailure, SendFuture, SystemLookUp, TlsOptions, TlsSetupError, Tunnel, UpstreamClient,
-    request_head_for,
+    SendFailure, SendFuture, SystemLookUp, TcpProbe, TlsOptions, TlsSetupError, Tunnel,
+    UpstreamClient, request_head_for,
 };
 pub use clock::now_ms;
 pub use endpoint::{Endpoint, EndpointOptions, EndpointState, InFlight};

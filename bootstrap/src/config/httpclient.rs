@@ -112,7 +112,8 @@ pub(super) const SECTION: Section = Section {
             Kind::Size { unit: SizeUnit::Mebi, min: 1 },
             "1MB",
             "The most bytes of a body that are kept to be sent again.",
-        ),
+        )
+        .without_effect("bodies stream; what is kept to be sent again, `replayBufferBytes` says"),
         KeySpec::new(
             "shenyu.httpclient.maxResponseHeaderSize",
             Kind::Size { unit: SizeUnit::Bytes, min: 8192 },

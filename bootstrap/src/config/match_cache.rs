@@ -16,6 +16,7 @@ pub(super) const SECTION: Section = Section {
             "true",
             "Whether the choice of a selector is remembered.",
         )
+        .not_yet("each request is matched anew")
         .or(&[
             "shenyu.matchCache.selectorEnabled",
             "shenyu.matchCache.selector.selectorEnabled",
@@ -27,6 +28,7 @@ pub(super) const SECTION: Section = Section {
             "10000",
             "The most entries of one such cache.",
         )
+        .without_effect("each request is matched anew by this version")
         .or(&["shenyu.matchCache.selector.maximumSize"]),
         KeySpec::new(
             "shenyu.ruleMatchCache.cache.enabled",
@@ -34,6 +36,7 @@ pub(super) const SECTION: Section = Section {
             "true",
             "Whether the choice of a rule is remembered.",
         )
+        .not_yet("each request is matched anew")
         .or(&[
             "shenyu.matchCache.enabled",
             "shenyu.matchCache.rule.enabled",
@@ -45,6 +48,7 @@ pub(super) const SECTION: Section = Section {
             "10000",
             "The most entries of one such cache.",
         )
+        .without_effect("each request is matched anew by this version")
         .or(&["shenyu.matchCache.rule.maximumSize"]),
         KeySpec::new(
             "shenyu.selectorMatchCache.cache.initialCapacity",
@@ -52,6 +56,7 @@ pub(super) const SECTION: Section = Section {
             "0",
             "Entries to make room for at once; a cache grows by itself.",
         )
+        .without_effect("each request is matched anew by this version")
         .or(&["shenyu.matchCache.selector.initialCapacity"]),
         KeySpec::new(
             "shenyu.ruleMatchCache.cache.initialCapacity",
@@ -59,6 +64,7 @@ pub(super) const SECTION: Section = Section {
             "0",
             "Entries to make room for at once; a cache grows by itself.",
         )
+        .without_effect("each request is matched anew by this version")
         .or(&["shenyu.matchCache.rule.initialCapacity"]),
         KeySpec::inert("shenyu.matchCache.maxFreeMemory", "the caches are bounded by entries"),
         KeySpec::inert("shenyu.selectorMatchCache.trie.*", TRIE),

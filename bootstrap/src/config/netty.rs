@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use longmen_core::config::{KeySpec, Kind, Notice, Reader, Section, SizeUnit};
+use longmen_core::config::{KeySpec, Kind, Reader, Section, SizeUnit};
 use longmen_core::setting_words;
 
 /// How connections are spread over threads.
@@ -68,7 +68,8 @@ pub(super) const SECTION: Section = Section {
             bytes(512),
             "8192",
             "The size of the buffer that request bodies are read into.",
-        ),
+        )
+        .without_effect("bodies stream in the pieces that arrive"),
         KeySpec::new(
             "shenyu.netty.http.serverSocketChannel.soBackLog",
             Kind::Int { min: 1, max: 65_535 },
@@ -143,43 +144,50 @@ pub(super) const SECTION: Section = Section {
             Kind::Bool,
             "false",
             "Whether the certificate is chosen by the name that the client asks for.",
-        ),
+        )
+        .not_yet("HTTPS on the public port"),
         KeySpec::new(
             "shenyu.netty.http.sni.mod",
             Kind::Choice(SniMode::WORDS),
             "manual",
             "Where certificates come from.",
-        ),
+        )
+        .without_effect("HTTPS on the public port is not available in this version"),
         KeySpec::new(
             "shenyu.netty.http.sni.defaultK8sSecretNamespace",
             Kind::Text,
             "",
             "The namespace of the default certificate.",
-        ),
+        )
+        .without_effect("HTTPS on the public port is not available in this version"),
         KeySpec::new(
             "shenyu.netty.http.sni.defaultK8sSecretName",
             Kind::Text,
             "",
             "The name of the default certificate.",
-        ),
+        )
+        .without_effect("HTTPS on the public port is not available in this version"),
         KeySpec::new(
             "shenyu.netty.http.sni.certificates[].domain",
             Kind::Text,
             "",
             "A name, with `*` for any text.",
-        ),
+        )
+        .without_effect("HTTPS on the public port is not available in this version"),
         KeySpec::new(
             "shenyu.netty.http.sni.certificates[].keyCertChainFile",
             Kind::File,
             "",
             "The certificate chain, PEM.",
-        ),
+        )
+        .without_effect("HTTPS on the public port is not available in this version"),
         KeySpec::new(
             "shenyu.netty.http.sni.certificates[].keyFile",
             Kind::File,
             "",
             "The private key, PEM.",
-        ),
+        )
+        .without_effect("HTTPS on the public port is not available in this version"),
         KeySpec::inert("shenyu.netty.http.webServerFactoryEnabled", JVM),
         KeySpec::inert("shenyu.netty.http.serverSocketChannel.*", JVM),
         KeySpec::inert("shenyu.netty.http.socketChannel.*", JVM),
@@ -353,9 +361,6 @@ impl SniConfig {
                 "expected at least one entry in shenyu.netty.http.sni.certificates",
             );
         }
-        reader.note(Notice::warn(
-            "shenyu.netty.http.sni is read, but HTTPS on the public port is not available in this version",
-        ));
         Some(Self { mode, default_secret: namespace.zip(name), certificates })
     }
 }

@@ -1,5 +1,7 @@
 //! The gateway's table and sections on files as people have them.
 
+mod in_force;
+
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
@@ -181,7 +183,7 @@ fn a_stock_file_of_2_6_1() {
     assert_eq!(
         warnings(text),
         [
-            "this version does not act on: shenyu.duplicateResponseHeader.headers, shenyu.duplicateResponseHeader.strategy",
+            "this version does not act on: server.compression.enabled, shenyu.duplicateResponseHeader.headers, shenyu.duplicateResponseHeader.strategy, shenyu.local.enabled, shenyu.ruleMatchCache.cache.enabled",
             "shenyu.local.sha512Key is the hash of 123456 that ShenYu ships: it counts for loopback peers only",
             "shenyu.cross allows any origin together with credentials: every web page can use a user's session",
         ]
@@ -240,6 +242,7 @@ fn the_published_benchmark() {
         assert_eq!(
             warnings(text),
             [
+                "this version does not act on: shenyu.selectorMatchCache.cache.enabled",
                 "shenyu.httpclient.keepAlive is false: a connection to the upstream is opened for each request"
             ]
         );

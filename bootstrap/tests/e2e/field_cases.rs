@@ -4,6 +4,9 @@
 mod bytes;
 mod choice;
 mod failing;
+mod floods;
+mod guarded;
+mod sockets;
 mod streams;
 
 use longmen_benchmark::raw::{Answer, RawClient, RawUpstream, Received, Reply, Then};
@@ -19,7 +22,7 @@ const STRATEGIES: [&str; 2] =
 /// A gateway fed by a scripted admin.
 struct Field {
     gateway: RunningGateway,
-    _admin: FakeAdmin,
+    admin: FakeAdmin,
 }
 
 impl Field {
@@ -32,7 +35,7 @@ impl Field {
         ))
         .await;
         until(&gateway, |ready, _| ready).await;
-        Self { gateway, _admin: admin }
+        Self { gateway, admin }
     }
 
     async fn connect(&self) -> RawClient {

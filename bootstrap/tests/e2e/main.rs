@@ -12,6 +12,7 @@ mod limits;
 mod master_check;
 mod observed;
 mod odd_requests;
+mod process_log;
 mod slow_clients;
 mod standard;
 mod stock_feed;

@@ -1,7 +1,7 @@
 //! Stops and restarts of the real process: what was sent is answered, and nobody is turned away.
 
 mod inherited;
-mod process;
+pub(crate) mod process;
 mod signals;
 mod takeover;
 mod websockets;

@@ -260,6 +260,16 @@ impl Exchange {
         self.completion.reason = Some(reason);
     }
 
+    /// Tells the log that the upstream did not bring its answer to the end.
+    pub(super) fn broke_off(&self, error: &BodyError) {
+        let reason = broken_off(error);
+        if let Some(busy) = &self.busy
+            && matches!(reason, Reason::UpstreamBodyReset | Reason::UpstreamBodyTimeout)
+        {
+            busy.endpoint().complain(format_args!("{reason}: {error}"));
+        }
+    }
+
     /// Records the response head.
     pub fn answered(&mut self, status: StatusCode) {
         self.completion.status = Some(status);
@@ -393,6 +403,7 @@ impl HttpBody for Watched {
             None => this.end(Outcome::Finished),
             Some(Err(error)) => {
                 if let Some(exchange) = &mut this.exchange {
+                    exchange.broke_off(error);
                     exchange.because(broken_off(error));
                 }
                 this.end(Outcome::Failed);

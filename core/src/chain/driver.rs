@@ -23,6 +23,7 @@ use super::{Hit, Inbound, RequestContext, forwarding};
 use crate::body::{Body, BodyTimes, drain};
 use crate::error::{ErrorStatus, Fault, GatewayError, Reason, is_grpc};
 use crate::snapshot::SnapshotStore;
+use crate::telemetry::Throttle;
 use crate::upstream::UpstreamClient;
 
 /// How requests are driven.
@@ -93,6 +94,8 @@ struct Shared {
     options: DriverOptions,
     runtime: Handle,
     clock: fn() -> i64,
+    /// For what requests can make a plugin fail with.
+    complaints: Throttle,
 }
 
 impl Driver {
@@ -106,7 +109,8 @@ impl Driver {
         runtime: Handle,
         clock: fn() -> i64,
     ) -> Self {
-        Self(Arc::new(Shared { store, client, options, runtime, clock }))
+        let complaints = Throttle::default();
+        Self(Arc::new(Shared { store, client, options, runtime, clock, complaints }))
     }
 
     /// Serves one request: always with an answer.
@@ -152,7 +156,9 @@ impl Driver {
         let path = cx.exchange.target().path();
         match error.fault() {
             Fault::Gateway if error.reason() == Reason::PluginFailed => {
-                warn!(reason = %error.reason(), path, "request failed: {error}");
+                if let Some(left_out) = self.0.complaints.pass() {
+                    warn!(reason = %error.reason(), path, "request failed: {error}{left_out}");
+                }
             }
             Fault::Client | Fault::Gateway | Fault::Upstream => {
                 debug!(reason = %error.reason(), path, "request not answered by its upstream: {error}");

@@ -1,5 +1,6 @@
 //! The contract of plugins, proven by plugins that exist only here.
 
+mod complaints;
 mod cut_off;
 mod delivery;
 mod ejection;

@@ -67,6 +67,19 @@ impl KeySpec {
         spec
     }
 
+    /// Says that the key is read and checked, and that this version does not act on it yet: a warning
+    /// names it where it is set.
+    pub const fn not_yet(mut self, what: &'static str) -> Self {
+        self.status = Status::Pending(what);
+        self
+    }
+
+    /// Says that the key is read and checked, and means nothing here.
+    pub const fn without_effect(mut self, why: &'static str) -> Self {
+        self.status = Status::Inert(why);
+        self
+    }
+
     /// Adds other spellings.
     pub const fn or(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;

@@ -17,6 +17,10 @@ use tracing::error;
 use crate::body::Body;
 use crate::chain::Inbound;
 use crate::error::{ErrorStatus, Fault, GatewayError, Reason};
+use crate::telemetry::{PAUSE, Throttle};
+
+/// The log is one for the process, and so is this; a handle of its own would cost each request.
+static LINES: Throttle = Throttle::new(PAUSE);
 
 /// Answers 500 where the inner service panics.
 #[derive(Debug, Clone, Copy, Default)]
@@ -99,10 +103,11 @@ fn answer() -> Response<Body> {
 }
 
 fn report(panic: &(dyn Any + Send)) {
+    let Some(left_out) = LINES.pass() else { return };
     let text = panic
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no text");
-    error!(reason = Reason::Panic.code(), "a request panicked: {text}");
+    error!(reason = Reason::Panic.code(), "a request panicked: {text}{left_out}");
 }

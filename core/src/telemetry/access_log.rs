@@ -19,6 +19,8 @@ use std::time::Duration;
 
 use tracing::error;
 
+use super::Throttle;
+
 pub use line::{Line, LineFormat};
 
 /// How long the writer rests when there is nothing to write.
@@ -155,7 +157,7 @@ impl Shared {
 
     /// The writer: until the log closes and the queues are empty.
     fn write_all(&self, mut sink: Box<dyn Write + Send>) {
-        let mut complained = false;
+        let complaints = Throttle::default();
         let (mut piece, mut lines) = (Vec::with_capacity(2 * PIECE), 0_u64);
         loop {
             let closing = self.closing.load(Ordering::Acquire);
@@ -170,12 +172,11 @@ impl Shared {
             match sink.write_all(&piece).and_then(|()| sink.flush()) {
                 Ok(()) => {
                     self.written.fetch_add(lines, Ordering::Relaxed);
-                    complained = false;
                 }
                 Err(error) => {
                     self.lost.fetch_add(lines, Ordering::Relaxed);
-                    if !std::mem::replace(&mut complained, true) {
-                        error!("access log cannot be written: {error}; lines are lost");
+                    if let Some(left_out) = complaints.pass() {
+                        error!("access log cannot be written: {error}; lines are lost{left_out}");
                     }
                 }
             }

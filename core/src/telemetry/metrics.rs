@@ -10,6 +10,7 @@
 mod collect;
 mod connections;
 mod histogram;
+mod states;
 mod upstream;
 mod worker;
 
@@ -26,7 +27,8 @@ pub use histogram::Histogram;
 pub use upstream::{SeriesSlot, UpstreamSeries};
 pub use worker::WorkerMetrics;
 
-use crate::upstream::{ConnectionStats, Endpoint};
+use super::Throttle;
+use crate::upstream::{ConnectionStats, Endpoint, EndpointRegistry};
 
 /// The media type of the text.
 pub const CONTENT_TYPE: &str = prometheus_text::CONTENT_TYPE;
@@ -43,12 +45,14 @@ struct Shared {
     workers: Mutex<Vec<Arc<WorkerMetrics>>>,
     upstreams: Mutex<Upstreams>,
     connections: OnceLock<ReadConnections>,
+    states: OnceLock<EndpointRegistry>,
     figures: Mutex<Vec<Figure>>,
     publishing: Histogram,
     /// Workers that are expected: the shards of each upstream.
     expected: usize,
     max_upstreams: usize,
     complained: AtomicBool,
+    unwritable: Throttle,
 }
 
 #[derive(Debug)]
@@ -89,6 +93,7 @@ impl Metrics {
             workers: Mutex::default(),
             upstreams: Mutex::new(Upstreams { known: Vec::new(), other }),
             connections: OnceLock::new(),
+            states: OnceLock::new(),
             figures: Mutex::default(),
             publishing: Histogram::new(&[
                 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1.0, 5.0,
@@ -96,6 +101,7 @@ impl Metrics {
             expected: workers,
             max_upstreams: (max_series / upstream::SERIES_EACH).max(1),
             complained: AtomicBool::new(false),
+            unwritable: Throttle::default(),
         }))
     }
 
@@ -111,6 +117,11 @@ impl Metrics {
     /// Reads the connections to upstreams at each scrape; the first reader counts.
     pub fn connections(&self, read: impl Fn() -> Vec<ConnectionStats> + Send + Sync + 'static) {
         let _ = self.0.connections.set(ReadConnections(Box::new(read)));
+    }
+
+    /// Reads the states of these upstreams at each scrape; the first registry counts.
+    pub fn states(&self, registry: EndpointRegistry) {
+        let _ = self.0.states.set(registry);
     }
 
     /// A gauge that is read at each scrape.
@@ -151,7 +162,9 @@ impl Metrics {
         match prometheus_text::encode(&mut text, &registry) {
             Ok(()) => text,
             Err(error) => {
-                warn!("metrics cannot be written: {error}");
+                if let Some(left_out) = self.0.unwritable.pass() {
+                    warn!("metrics cannot be written: {error}{left_out}");
+                }
                 String::new()
             }
         }

@@ -14,8 +14,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 use tracing::info;
 
 use super::clock::now_ms;
@@ -65,28 +64,6 @@ pub type ProbeFuture<'a> = Pin<Box<dyn Future<Output = bool> + Send + 'a>>;
 pub trait Probe: Debug + Send + Sync {
     /// Probes once.
     fn probe<'a>(&'a self, endpoint: &'a Endpoint) -> ProbeFuture<'a>;
-}
-
-/// Opens a TCP connection and closes it.
-#[derive(Debug, Clone, Copy)]
-pub struct TcpProbe {
-    /// How long that may take.
-    pub timeout: Duration,
-}
-
-impl Probe for TcpProbe {
-    fn probe<'a>(&'a self, endpoint: &'a Endpoint) -> ProbeFuture<'a> {
-        let address = &endpoint.address;
-        Box::pin(async move {
-            let connecting = async {
-                match address.ip {
-                    Some(ip) => TcpStream::connect(ip).await,
-                    None => TcpStream::connect((&*address.host, address.port)).await,
-                }
-            };
-            matches!(timeout(self.timeout, connecting).await, Ok(Ok(_)))
-        })
-    }
 }
 
 /// Probes the upstreams of one gateway. Runs on the control runtime; the states it writes are

@@ -11,6 +11,7 @@ mod io;
 mod options;
 mod pool;
 mod pooled_body;
+mod probe;
 mod reqwest_client;
 mod stats;
 
@@ -30,6 +31,7 @@ pub use dns::{Answer, LookUp, LookUpError, LookUpFuture, SystemLookUp};
 pub use factory::ClientFactory;
 pub use hyper_client::HyperClient;
 pub use options::{ClientOptions, KeyStore, PoolLimit, PoolOptions, ProxyOptions, TlsOptions};
+pub use probe::TcpProbe;
 pub use reqwest_client::ReqwestClient;
 pub use stats::{ConnectFailure, ConnectionStats};
 

@@ -12,6 +12,7 @@ use super::budget::RetryBudget;
 use super::health::{Change, EjectionPolicy, Failure, Health, ProbeRule, Standing};
 use super::latency::Latency;
 use super::{Address, BalanceState};
+use crate::telemetry::Throttle;
 use crate::telemetry::metrics::SeriesSlot;
 
 /// Bounds that hold for each endpoint of a gateway.
@@ -59,9 +60,15 @@ pub struct Endpoint {
     credit: AtomicU32,
     /// Whether probes look at it (`healthCheckEnabled`).
     checked: AtomicBool,
+    /// What is logged of failed requests, and of how it is taken out for them.
+    complaints: Throttle,
+    ejections: Throttle,
     /// The lasting state of its selector, which knows the other upstreams.
     selector: Mutex<Weak<BalanceState>>,
 }
+
+/// Between two lines about an ejection: shorter than one lasts, unless it is configured otherwise.
+const EJECTIONS: Duration = Duration::from_secs(1);
 
 /// One turn of round robin.
 const TURN: u32 = 1024;
@@ -131,6 +138,8 @@ impl Endpoint {
             warming: AtomicBool::new(true),
             credit: AtomicU32::new(0),
             checked: AtomicBool::new(true),
+            complaints: Throttle::default(),
+            ejections: Throttle::new(EJECTIONS),
             selector: Mutex::default(),
         }
     }
@@ -190,6 +199,14 @@ impl Endpoint {
     pub fn failed(&self, failure: Failure, now: u64) {
         if let Some(change) = self.health.failed(failure, now, &self.options.ejection) {
             self.tell(change);
+        }
+    }
+
+    /// Tells the log of a failure that is this upstream's: of the first one at once, then now and
+    /// then, with the number of the others.
+    pub fn complain(&self, what: impl fmt::Display) {
+        if let Some(left_out) = self.complaints.pass() {
+            warn!(upstream = %self, "upstream failed: {what}{left_out}");
         }
     }
 
@@ -297,8 +314,12 @@ impl Endpoint {
             Change::ProbedOut => warn!(upstream = %self, "upstream taken out: a probe failed"),
             Change::ProbedIn => info!(upstream = %self, "upstream taken in again"),
             Change::Ejected(time) => {
+                let Some(left_out) = self.ejections.pass() else { return };
                 let seconds = time.as_secs_f32();
-                warn!(upstream = %self, "upstream ejected for {seconds:.1} s: requests failed");
+                warn!(
+                    upstream = %self,
+                    "upstream ejected for {seconds:.1} s: requests failed{left_out}"
+                );
             }
             Change::Returned => info!(upstream = %self, "upstream no longer ejected"),
         }

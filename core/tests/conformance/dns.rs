@@ -7,17 +7,18 @@ use std::time::Duration;
 
 use longmen_core::error::{Reason, Retry};
 use longmen_core::upstream::{
-    ClientOptions, ConnectFailure, Endpoint, PoolLimit, PoolOptions, SystemLookUp,
+    ClientOptions, ConnectFailure, Endpoint, PoolLimit, PoolOptions, Probe, SystemLookUp,
 };
 use tokio::join;
 use tokio::net::UdpSocket;
 
 use crate::support::origin::Origin;
-use crate::support::{Rig, Strategy, error, get, text};
+use crate::support::{Rig, Strategy, error, get, text, within};
 
 conformance! {
     a_name_is_looked_up_once, search_domains, all_addresses_are_tried, unknown_names,
     vanished_names, changed_addresses, literals_are_not_looked_up, the_hosts_file,
+    probes_find_names_as_requests_do,
 }
 
 /// Answers for the names it has: A records for them, no records of other types, and NXDOMAIN for
@@ -259,6 +260,28 @@ async fn literals_are_not_looked_up(strategy: Strategy) {
         assert_eq!(exchange(&rig, &endpoint, &origin).await, address.to_string());
     }
     assert!(server.zone.lock().unwrap().asked.is_empty());
+}
+
+/// The system's own look-up knows none of these names.
+async fn probes_find_names_as_requests_do(strategy: Strategy) {
+    let server = NameServer::new().await;
+    // Nobody listens on the first one.
+    server.set("orders.shop.test", &[[127, 0, 0, 3].into(), Ipv4Addr::LOCALHOST], 3600);
+    let rig = server.rig(strategy, &["shop.test"]);
+    let probe = rig.factory.probe(Duration::from_secs(20));
+    let origin = Origin::new().await;
+    let port = origin.address().port();
+    let by_search = rig.endpoint(&format!("orders:{port}"));
+    for _ in 0..2 {
+        // Whichever address comes first.
+        assert!(within(probe.probe(&by_search)).await);
+    }
+    assert_eq!(server.asked("orders.shop.test"), 1, "kept like a request's");
+    assert!(within(probe.probe(&rig.endpoint(&format!("localhost:{port}")))).await);
+    assert_eq!(server.asked("localhost"), 0, "the hosts file counts");
+    assert!(!within(probe.probe(&rig.endpoint(&format!("nowhere:{port}")))).await);
+    drop(origin);
+    assert!(!within(probe.probe(&by_search)).await);
 }
 
 async fn the_hosts_file(strategy: Strategy) {

@@ -13,7 +13,8 @@ use crate::support::{Rig, Strategy, error, get, read, request, streamed, text, w
 
 conformance! {
     truncated_answers, answers_that_are_not_http, no_answer_at_all, refused_connections,
-    heads_over_the_limit, bytes_beyond_the_answer, broken_request_bodies, request_bodies_over_a_limit,
+    heads_over_the_limit, bytes_beyond_the_answer, switches_that_nobody_asked_for,
+    transfer_codings_that_nobody_undoes, broken_request_bodies, request_bodies_over_a_limit,
 }
 
 /// Sends a GET to an upstream that writes these bytes and closes.
@@ -158,6 +159,68 @@ async fn bytes_beyond_the_answer(strategy: Strategy) {
         let client = async { text(rig.send(&endpoint, get(&endpoint, "/2")).await.unwrap()).await };
         assert_eq!(join!(client, upstream).0, "second");
     }
+}
+
+/// An upstream answers so, and would serve another request on that connection; says what came of it,
+/// and of a request after it, which must go out on a connection of its own.
+async fn refused_and_closed(strategy: Strategy, answer: &str) {
+    let rig = Rig::new(strategy);
+    let origin = Origin::new().await;
+    let endpoint = rig.endpoint(&origin.url());
+    let upstream = async {
+        let mut conn = origin.accept().await;
+        conn.request().await;
+        conn.send(answer).await;
+        conn
+    };
+    let (result, mut first) = join!(rig.send(&endpoint, get(&endpoint, "/1")), upstream);
+    let error = error(result);
+    assert_eq!((error.fault(), error.reason()), (Fault::Upstream, Reason::UpstreamProtocol));
+    assert_eq!(error.retry(), Retry::IfIdempotent, "{answer:?}");
+    assert_eq!(error.status(ErrorStatus::Standard), 502, "{answer:?}");
+    assert_eq!(error.status(ErrorStatus::Shenyu), 500, "{answer:?}");
+    let upstream = async {
+        let mut conn = origin.accept().await;
+        assert_eq!(conn.request().await.line(), "GET /2 HTTP/1.1");
+        conn.answer("second").await;
+    };
+    let client = async { text(rig.send(&endpoint, get(&endpoint, "/2")).await.unwrap()).await };
+    assert_eq!(join!(client, upstream).0, "second", "{answer:?}");
+    first.closed().await;
+}
+
+async fn switches_that_nobody_asked_for(strategy: Strategy) {
+    for answer in [
+        "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
+        "HTTP/1.1 101 Switching Protocols\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\npoison",
+    ] {
+        refused_and_closed(strategy, answer).await;
+    }
+}
+
+async fn transfer_codings_that_nobody_undoes(strategy: Strategy) {
+    for coding in ["gzip, chunked", "foo", "identity", "chunked, chunked", "chunked, gzip"] {
+        // All of it is there at once, so that a client could read it to its end and go on.
+        let body = "5\r\nabcde\r\n0\r\n\r\n";
+        let answer = format!("HTTP/1.1 200 OK\r\ntransfer-encoding: {coding}\r\n\r\n{body}");
+        refused_and_closed(strategy, &answer).await;
+    }
+    let two =
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n";
+    refused_and_closed(strategy, two).await;
+    // Any case will do.
+    let rig = Rig::new(strategy);
+    let origin = Origin::new().await;
+    let endpoint = rig.endpoint(&origin.url());
+    let upstream = async {
+        let mut conn = origin.accept().await;
+        conn.request().await;
+        let good = "HTTP/1.1 200 OK\r\ntransfer-encoding: CHUNKED\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+        conn.send(good).await;
+        conn
+    };
+    let client = async { text(rig.send(&endpoint, get(&endpoint, "/")).await.unwrap()).await };
+    assert_eq!(join!(client, upstream).0, "ok");
 }
 
 /// A POST whose body ends with an error after some bytes; says what came of it.

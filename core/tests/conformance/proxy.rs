@@ -1,18 +1,19 @@
 //! An HTTP proxy on the way to upstreams.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use longmen_core::error::Reason;
-use longmen_core::upstream::{ClientOptions, ConnectFailure, ProxyOptions, TlsOptions};
+use longmen_core::upstream::{ClientOptions, ConnectFailure, Probe, ProxyOptions, TlsOptions};
 use tokio::io::AsyncWriteExt;
 use tokio::join;
 use tokio::net::TcpStream;
 
 use crate::support::origin::{Conn, Origin};
-use crate::support::{Rig, Strategy, error, get, text};
+use crate::support::{Rig, Strategy, error, get, text, within};
 use crate::tls;
 
-conformance! { tunnels, tunnels_with_tls, refusals, hosts_that_are_called_directly }
+conformance! { tunnels, tunnels_with_tls, refusals, hosts_that_are_called_directly, probes }
 
 fn options(proxy: &Origin, tls: TlsOptions) -> ClientOptions {
     let proxy = ProxyOptions {
@@ -43,6 +44,22 @@ async fn serve(origin: &Origin) -> Conn {
     assert_eq!(conn.request().await.line(), "GET /p HTTP/1.1", "the target is not absolute");
     conn.answer("through").await;
     conn
+}
+
+async fn probes(strategy: Strategy) {
+    let (proxy, origin) = (Origin::new().await, Origin::new().await);
+    let names = Arc::new(tls::Local);
+    let rig = Rig::with_names(strategy, options(&proxy, TlsOptions::default()), names);
+    let probe = rig.factory.probe(Duration::from_secs(20));
+    let endpoint = rig.endpoint("far.test:8080");
+    let (there, head) = join!(within(probe.probe(&endpoint)), relay(&proxy, origin.address()));
+    assert!(there && head.starts_with("CONNECT far.test:8080 "), "{head}");
+    let refusing = async {
+        let mut conn = proxy.accept().await;
+        conn.head().await;
+        conn.send("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n").await;
+    };
+    assert!(!join!(within(probe.probe(&endpoint)), refusing).0);
 }
 
 async fn tunnels(strategy: Strategy) {

@@ -70,7 +70,8 @@ pub(super) const SECTION: Section = Section {
             Kind::Secret,
             "",
             "The password of the key in it.",
-        ),
+        )
+        .not_yet("a key is opened with the password of its store"),
         KeySpec::new(
             "shenyu.httpclient.ssl.handshakeTimeout",
             POSITIVE_MILLIS,
@@ -91,6 +92,7 @@ pub(super) const SECTION: Section = Section {
             "0",
             "How long the peer's end of a TLS connection is awaited; 0 does not wait.",
         )
+        .without_effect("the peer's end of a connection is not waited for")
         .or(&["shenyu.httpclient.ssl.closeNotifyReadTimeoutMillis"]),
         KeySpec::inert("shenyu.httpclient.ssl.keyStoreProvider", JVM),
         KeySpec::inert("shenyu.httpclient.ssl.defaultConfigurationType", JVM),

@@ -14,25 +14,33 @@ use crate::support::LIMIT;
 const BINARY: &str = env!("CARGO_BIN_EXE_longmen-bootstrap");
 
 /// A process. Killed when dropped.
-pub(super) struct Process {
+pub(crate) struct Process {
     child: Child,
     log: Arc<Mutex<String>>,
     _folder: TempDir,
 }
 
 impl Process {
-    pub(super) fn start(arguments: &[String]) -> Self {
+    pub(crate) fn start(arguments: &[String]) -> Self {
         let mut command = Command::new(BINARY);
         command.args(arguments);
         Self::run(command)
     }
 
     /// Starts it as a supervisor would: with a listening socket as descriptor 3.
-    pub(super) fn with_socket(arguments: &[String], listener: &TcpListener) -> Self {
+    pub(crate) fn with_socket(arguments: &[String], listener: &TcpListener) -> Self {
         let mut command = Command::new("sh");
         let script = r#"export LISTEN_PID=$$ LISTEN_FDS=1; exec "$0" "$@" 3<&0 0</dev/null"#;
         command.args(["-c", script, BINARY]).args(arguments);
         command.stdin(Stdio::from(std::os::fd::OwnedFd::from(listener.try_clone().unwrap())));
+        Self::run(command)
+    }
+
+    /// Starts it with these limits of open files.
+    pub(crate) fn with_open_files(arguments: &[String], soft: u64, hard: u64) -> Self {
+        let mut command = Command::new("sh");
+        let script = format!(r#"ulimit -Sn {soft} && ulimit -Hn {hard} && exec "$0" "$@""#);
+        command.args(["-c", &script, BINARY]).args(arguments);
         Self::run(command)
     }
 
@@ -54,12 +62,12 @@ impl Process {
         Self { child, log, _folder: folder }
     }
 
-    pub(super) fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
 
     /// Waits for a text in the log.
-    pub(super) async fn says(&self, text: &str) -> String {
+    pub(crate) async fn says(&self, text: &str) -> String {
         let begun = Instant::now();
         loop {
             let log = self.log();
@@ -72,19 +80,19 @@ impl Process {
     }
 
     /// Where it serves.
-    pub(super) async fn address(&self) -> SocketAddr {
+    pub(crate) async fn address(&self) -> SocketAddr {
         let line = self.says("serving address=").await;
         let (_, rest) = line.split_once("serving address=").unwrap();
         rest.split(' ').next().unwrap().parse().unwrap_or_else(|error| panic!("{line}: {error}"))
     }
 
-    pub(super) fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, signal).unwrap();
     }
 
     /// Waits for the end.
-    pub(super) async fn ended(&mut self) -> ExitStatus {
+    pub(crate) async fn ended(&mut self) -> ExitStatus {
         let begun = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -104,7 +112,7 @@ impl Drop for Process {
 }
 
 /// Waits until requests are routed there.
-pub(super) async fn until_routed(address: SocketAddr) {
+pub(crate) async fn until_routed(address: SocketAddr) {
     let client = crate::support::client();
     let asking = async {
         loop {

@@ -268,14 +268,14 @@ fn stop(cx: &mut RequestContext, why: NotRetried) -> Verdict {
     Verdict::Stop
 }
 
-/// Tells the endpoint how an attempt went. The only upstream of a selector is never ejected.
+/// Tells the endpoint how an attempt went, and the log of a failure. The only upstream of a selector is never ejected.
 fn note(endpoint: &Endpoint, error: Option<&GatewayError>) {
     match error {
         None => endpoint.succeeded(),
         Some(error) => {
-            if let Some(failure) = retry::failure(error)
-                && !endpoint.is_alone()
-            {
+            let Some(failure) = retry::failure(error) else { return };
+            endpoint.complain(error);
+            if !endpoint.is_alone() {
                 endpoint.failed(failure, now_ms());
             }
         }

@@ -55,7 +55,10 @@ async fn one(
         // A stream of events never ends: it is not collected, it passes.
         BodyMode::Whole { .. } if is_event_stream(&head.headers) => {}
         BodyMode::Whole { limit } => {
-            let bytes = collect(std::mem::take(body), limit).await.map_err(unreadable)?;
+            let bytes = collect(std::mem::take(body), limit).await.map_err(|error| {
+                cx.exchange.broke_off(&error);
+                unreadable(error)
+            })?;
             let bytes = plugin.response_body(hit, head, bytes).get().await?;
             head.headers.remove(TRANSFER_ENCODING);
             head.headers.insert(CONTENT_LENGTH, HeaderValue::from(bytes.len()));

@@ -13,7 +13,8 @@ use prometheus_client::metrics::MetricType;
 use super::histogram::Sum;
 use super::upstream::Total;
 use super::worker::{CLASSES, REQUEST_BOUNDS, WorkerMetrics};
-use super::{Metrics, ReadConnections, connections, lock};
+use super::{Metrics, ReadConnections, connections, lock, states};
+use crate::upstream::now_ms;
 
 pub(super) type Labels<'a, const N: usize> = [(&'static str, &'a str); N];
 
@@ -81,6 +82,9 @@ impl Collector for Metrics {
         self.by_upstream(&mut page)?;
         if let Some(ReadConnections(read)) = self.0.connections.get() {
             connections::write(&mut page, read(), self.0.max_upstreams)?;
+        }
+        if let Some(registry) = self.0.states.get() {
+            states::write(&mut page, &registry.list(), now_ms(), self.0.max_upstreams)?;
         }
         page.histograms(
             "longmen_snapshot_publish_seconds",
@@ -193,6 +197,6 @@ impl Metrics {
     }
 }
 
-const fn labels<'a>((selector, upstream): (&'a str, &'a str)) -> Labels<'a, 2> {
+pub(super) const fn labels<'a>((selector, upstream): (&'a str, &'a str)) -> Labels<'a, 2> {
     [("selector", selector), ("upstream", upstream)]
 }

@@ -7,7 +7,7 @@ use super::Metrics;
 use crate::chain::{Completion, Outcome};
 use crate::error::Reason;
 use crate::model::Upstream;
-use crate::upstream::{Endpoint, EndpointRegistry};
+use crate::upstream::{Endpoint, EndpointRegistry, Failure, now_ms};
 
 fn endpoint(registry: &EndpointRegistry, selector: &str, url: &str) -> Arc<Endpoint> {
     let upstream = Upstream { url: url.into(), weight: 1, ..Upstream::default() };
@@ -91,4 +91,37 @@ fn past_the_most_series_the_rest_is_other() {
         &text,
         "longmen_upstream_attempts_total{selector=\"other\",upstream=\"other\",status_class=\"2xx\"} 3",
     );
+}
+
+#[test]
+fn states_are_read_at_the_scrape_and_added_up_past_the_most() {
+    let metrics = Metrics::new(1, 2 * super::upstream::SERIES_EACH);
+    let registry = EndpointRegistry::default();
+    metrics.states(registry.clone());
+    let list: Vec<_> =
+        (1..=4).map(|port| endpoint(&registry, "s", &format!("10.0.0.1:{port}"))).collect();
+    let _busy = (list[0].enter(), list[0].enter(), list[3].enter());
+    for _ in 0..5 {
+        list[1].failed(Failure::Reset, now_ms());
+    }
+    let text = metrics.scrape();
+    for (name, first, second, other) in [
+        ("healthy", 1, 0, 2),
+        ("ejected", 0, 1, 0),
+        ("probed_out", 0, 0, 0),
+        ("warming_up", 1, 1, 2),
+        ("requests_in_flight", 2, 0, 1),
+    ] {
+        let name = format!("longmen_upstream_{name}");
+        has(&text, &format!("# TYPE {name} gauge"));
+        let of = |upstream: &str| {
+            format!("{name}{{selector=\"s\",upstream=\"http://10.0.0.1:{upstream}\"}}")
+        };
+        has(&text, &format!("{} {first}", of("1")));
+        has(&text, &format!("{} {second}", of("2")));
+        has(&text, &format!("{name}{{selector=\"other\",upstream=\"other\"}} {other}"));
+        assert!(!text.contains(&of("3")), "{text}");
+    }
+    drop((_busy, list));
+    assert!(!metrics.scrape().contains("10.0.0.1"), "gone with their endpoints");
 }

@@ -11,9 +11,10 @@ use super::worker::CLASSES;
 /// Upper bounds of the time to an upstream's response head, in seconds.
 pub(super) const UPSTREAM_BOUNDS: &[f64] = &[0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0];
 
-/// Lines of a scrape that one upstream takes as a rule: classes, failures, buckets, sum and count, and
-/// eight of its connections.
-pub(super) const SERIES_EACH: usize = CLASSES.len() + 1 + UPSTREAM_BOUNDS.len() + 3 + 8;
+/// Lines of a scrape that one upstream takes as a rule: classes, failures, buckets, sum and count,
+/// eight of its connections, and its state.
+pub(super) const SERIES_EACH: usize =
+    CLASSES.len() + 1 + UPSTREAM_BOUNDS.len() + 3 + 8 + super::states::EACH;
 
 /// Where an endpoint keeps its series once it has one.
 #[derive(Debug)]

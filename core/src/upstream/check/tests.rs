@@ -5,9 +5,12 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::{CheckOptions, Checker, Probe, ProbeFuture, TcpProbe};
+use super::{CheckOptions, Checker, Probe, ProbeFuture};
 use crate::model::Upstream;
-use crate::upstream::{Endpoint, EndpointRegistry, Failure, LoadBalance, UpstreamSet, now_ms};
+use crate::upstream::{
+    ClientFactory, ClientOptions, Endpoint, EndpointRegistry, Failure, LoadBalance, UpstreamSet,
+    now_ms,
+};
 
 /// Answers as told, and counts how many probes there were, and at the same time.
 #[derive(Debug, Default)]
@@ -171,7 +174,9 @@ async fn the_first_round_is_late_and_the_pause_counts_from_the_end() {
 #[tokio::test]
 async fn a_tcp_probe_tells_an_open_port_from_a_closed_one() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let probe = TcpProbe { timeout: Duration::from_secs(5) };
+    let control = tokio::runtime::Handle::current();
+    let clients = ClientFactory::new(ClientOptions::default(), &control).unwrap();
+    let probe = clients.probe(Duration::from_secs(5));
     let url = listener.local_addr().unwrap().to_string();
     let upstream = Upstream { url, weight: 1, ..Upstream::default() };
     let registry = EndpointRegistry::default();

@@ -159,7 +159,8 @@ impl Connector {
         }
     }
 
-    async fn reach(&self, address: &Address) -> Result<TcpStream, ConnectError> {
+    /// A TCP connection to an address, or a tunnel of the proxy. No time limit.
+    pub(super) async fn reach(&self, address: &Address) -> Result<TcpStream, ConnectError> {
         let Some(proxy) = self.options.proxy.as_ref().filter(|_| self.is_proxied(&address.host))
         else {
             let found = match address.ip {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 
@@ -9,7 +10,7 @@ use super::connect::{Connector, TlsSetupError};
 use super::dns::{Dns, LookUp, SystemLookUp};
 use super::pool::Pool;
 use super::stats::{ConnectionStats, HostBook};
-use super::{ClientOptions, HyperClient, PoolLimit, ReqwestClient};
+use super::{ClientOptions, HyperClient, PoolLimit, ReqwestClient, TcpProbe};
 
 /// What is shared by the clients of all workers.
 #[derive(Debug)]
@@ -74,6 +75,12 @@ impl ClientFactory {
     #[must_use]
     pub fn reqwest(&self, runtime: &Handle) -> ReqwestClient {
         ReqwestClient::new(Arc::clone(&self.0), runtime.clone())
+    }
+
+    /// A probe that finds upstreams as these clients do, with a time limit of its own.
+    #[must_use]
+    pub fn probe(&self, timeout: Duration) -> TcpProbe {
+        TcpProbe { connector: Arc::clone(&self.0.connector), timeout }
     }
 
     /// The connections of each upstream host, sorted by address, over all workers. Takes a lock

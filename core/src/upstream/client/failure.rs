@@ -3,7 +3,8 @@
 use std::error::Error as StdError;
 use std::io;
 
-use http::StatusCode;
+use http::header::TRANSFER_ENCODING;
+use http::{Response, StatusCode};
 
 use super::connect::{self, ConnectError};
 use super::stats::ConnectFailure;
@@ -42,17 +43,34 @@ pub(super) fn of_call(
         .detail(format_args!("{address}: {}", chain(error)))
 }
 
+/// Refuses an answer that is HTTP, but none that may be passed on: it switches protocols where nobody
+/// asked for that, or its body has a transfer coding that would have to be undone here.
+///
+/// Source: RFC 9110, section 15.2.2; RFC 9112, section 6.1.
+pub(super) fn of_answer<B>(address: &Address, response: &Response<B>) -> Result<(), GatewayError> {
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        let text = "the upstream switches protocols, which nobody asked for";
+        return Err(unusable(text).detail(address));
+    }
+    let mut codings = response.headers().get_all(TRANSFER_ENCODING).iter();
+    let Some(coding) = codings.next() else { return Ok(()) };
+    if codings.next().is_none() && coding.as_bytes().eq_ignore_ascii_case(b"chunked") {
+        return Ok(());
+    }
+    let text = "the upstream's answer has a transfer coding other than chunked";
+    Err(unusable(text).detail(format_args!("{address}: {coding:?}")))
+}
+
+fn unusable(message: &'static str) -> GatewayError {
+    GatewayError::new(Fault::Upstream, Reason::UpstreamProtocol, StatusCode::BAD_GATEWAY, message)
+        .shenyu(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error")
+        .retry_when(Retry::IfIdempotent)
+}
+
 /// The error of an answer whose head is larger than the limit.
 pub(super) fn of_large_head(address: &Address, limit: usize) -> GatewayError {
-    GatewayError::new(
-        Fault::Upstream,
-        Reason::UpstreamProtocol,
-        StatusCode::BAD_GATEWAY,
-        "the head of the upstream's answer is too large",
-    )
-    .shenyu(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error")
-    .retry_when(Retry::IfIdempotent)
-    .detail(format_args!("{address}: more than {limit} bytes"))
+    unusable("the head of the upstream's answer is too large")
+        .detail(format_args!("{address}: more than {limit} bytes"))
 }
 
 /// Whether the upstream said that it did not touch the request.

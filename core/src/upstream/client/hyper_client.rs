@@ -48,7 +48,7 @@ pub struct HyperClient {
 enum Miss {
     /// Nothing was sent: here it is again.
     Unsent(Request<RequestBody>, hyper::Error),
-    Failed(hyper::Error),
+    Failed(GatewayError),
 }
 
 impl HyperClient {
@@ -78,12 +78,10 @@ impl HyperClient {
         }
         let mut request = request.map(RequestBody::new);
         while let Some(kept) = self.pool.pop(endpoint.pool_key) {
-            match self.on_kept(kept, request).await {
+            match self.on_kept(endpoint, kept, request).await {
                 Ok(response) => return Ok(response),
                 Err(Miss::Unsent(unsent, _)) => request = unsent,
-                Err(Miss::Failed(error)) => {
-                    return Err(failure::of_call(&endpoint.address, &error, false).into());
-                }
+                Err(Miss::Failed(error)) => return Err(error.into()),
             }
         }
         self.on_fresh(endpoint, request, false).await
@@ -100,12 +98,10 @@ impl HyperClient {
         let permit = loop {
             match self.pool.acquire(endpoint, must).await {
                 Ok(Grant::Open(permit)) => break permit,
-                Ok(Grant::Kept(kept)) => match self.on_kept(kept, request).await {
+                Ok(Grant::Kept(kept)) => match self.on_kept(endpoint, kept, request).await {
                     Ok(response) => return Ok(response),
                     Err(Miss::Unsent(unsent, _)) => request = unsent,
-                    Err(Miss::Failed(error)) => {
-                        return Err(failure::of_call(&endpoint.address, &error, false).into());
-                    }
+                    Err(Miss::Failed(error)) => return Err(error.into()),
                 },
                 Err(error) => {
                     let error = connect::failed(error, &endpoint.address, "the pool is fixed");
@@ -130,20 +126,19 @@ impl HyperClient {
         connection: Http1,
         request: Request<RequestBody>,
     ) -> Result<Response<Body>, SendFailure> {
-        match self.on_connection(connection, request).await {
+        match self.on_connection(endpoint, connection, request).await {
             Ok(response) => Ok(response),
             Err(Miss::Unsent(request, error)) => {
                 Err(unsent(failure::of_call(&endpoint.address, &error, true), request))
             }
-            Err(Miss::Failed(error)) => {
-                Err(failure::of_call(&endpoint.address, &error, false).into())
-            }
+            Err(Miss::Failed(error)) => Err(error.into()),
         }
     }
 
     /// Sends on a connection that served another request before.
     async fn on_kept(
         &self,
+        endpoint: &Endpoint,
         connection: Http1,
         request: Request<RequestBody>,
     ) -> Result<Response<Body>, Miss> {
@@ -157,11 +152,12 @@ impl HyperClient {
                 tokio::task::yield_now().await;
             }
         }
-        self.on_connection(connection, request).await
+        self.on_connection(endpoint, connection, request).await
     }
 
     async fn on_connection(
         &self,
+        endpoint: &Endpoint,
         mut connection: Http1,
         mut request: Request<RequestBody>,
     ) -> Result<Response<Body>, Miss> {
@@ -171,16 +167,26 @@ impl HyperClient {
         }
         request.body_mut().watch(&connection.state);
         match connection.sender.try_send_request(request).await {
-            Ok(response) => Ok(self.wrap(connection, response)),
+            Ok(response) => self.answer(endpoint, connection, response).map_err(Miss::Failed),
             Err(mut error) => Err(match error.take_message() {
                 Some(unsent) => Miss::Unsent(unsent.map(unwatched), error.into_error()),
-                None => Miss::Failed(error.into_error()),
+                None => {
+                    let error = error.into_error();
+                    Miss::Failed(failure::of_call(&endpoint.address, &error, false))
+                }
             }),
         }
     }
 
-    fn wrap(&self, connection: Http1, response: Response<Incoming>) -> Response<Body> {
-        response.map(|incoming| PooledBody::wrap(incoming, connection, &self.pool))
+    /// An answer on its way to the client. The connection of one that cannot be passed on ends.
+    fn answer(
+        &self,
+        endpoint: &Endpoint,
+        connection: Http1,
+        response: Response<Incoming>,
+    ) -> Result<Response<Body>, GatewayError> {
+        failure::of_answer(&endpoint.address, &response)?;
+        Ok(response.map(|incoming| PooledBody::wrap(incoming, connection, &self.pool)))
     }
 
     async fn reach(
@@ -260,7 +266,7 @@ impl HyperClient {
         let sent = connection.sender.send_request(request.map(RequestBody::new));
         let mut response = sent.await.map_err(|error| failed(&error))?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-            return Ok(Err(self.wrap(connection, response)));
+            return Ok(Err(self.answer(endpoint, connection, response)?));
         }
         let upgrade = hyper::upgrade::on(&mut response);
         connection.let_go();

@@ -145,13 +145,20 @@ impl ReqwestClient {
         if !fresh {
             self.raw.pool().reused(endpoint);
         }
+        let mut response: Response<reqwest::Body> = response.into();
+        if let Err(error) = failure::of_answer(&endpoint.address, &response) {
+            // The library may still keep the connection, if the rest of the answer is there already.
+            // It belongs to the client's own pool, which goes with the client.
+            let gone = self.lock().remove(&endpoint.pool_key);
+            drop((response, gone));
+            return Err(error.into());
+        }
         let limit = self.shared.options.max_response_header_bytes;
         let lines = response.headers().iter();
         let size: usize = lines.map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
         if size > limit {
             return Err(failure::of_large_head(&endpoint.address, limit).into());
         }
-        let mut response: Response<reqwest::Body> = response.into();
         // Of what reqwest notes, only the words of the status line travel on.
         let words = response.extensions_mut().remove::<hyper::ext::ReasonPhrase>();
         response.extensions_mut().clear();

@@ -42,15 +42,13 @@ impl HyperClient {
             let stream = match self.way(endpoint, grpc).await {
                 Ok(Way::Shared(stream)) => stream,
                 Ok(Way::Kept(kept)) => {
-                    match self.on_kept(kept, request.map(RequestBody::new)).await {
+                    match self.on_kept(endpoint, kept, request.map(RequestBody::new)).await {
                         Ok(response) => return Ok(response),
                         Err(Miss::Unsent(again, _)) => {
                             request = again.map(RequestBody::into_inner);
                             continue;
                         }
-                        Err(Miss::Failed(error)) => {
-                            return Err(failure::of_call(&endpoint.address, &error, false).into());
-                        }
+                        Err(Miss::Failed(error)) => return Err(error.into()),
                     }
                 }
                 Ok(Way::New(connection)) => {
@@ -150,6 +148,7 @@ impl HyperClient {
         let request = for_http2(endpoint, request)?.map(RequestBody::new);
         match stream.sender.try_send_request(request).await {
             Ok(mut response) => {
+                failure::of_answer(&endpoint.address, &response)?;
                 *response.version_mut() = Version::HTTP_11;
                 Ok(response.map(|incoming| StreamBody::wrap(incoming, stream)))
             }
