@@ -17,5 +17,6 @@ mod resources_selectors;
 mod resources_upstreams;
 mod retries;
 mod scene;
+mod start;
 mod support;
 mod sync;
