@@ -48,6 +48,13 @@ impl BodyBudget {
         Self { places: Arc::new(Semaphore::new(max_bytes)), max_bytes }
     }
 
+    /// Waits until no call holds any of it. Calls that come while it waits may be refused.
+    pub async fn unused(&self) {
+        let all = u32::try_from(self.max_bytes).unwrap_or(u32::MAX);
+        // The semaphore is never closed.
+        drop(self.places.acquire_many(all).await);
+    }
+
     /// Reads a whole body of at most `limit` bytes. What has arrived is what counts against the
     /// budget, not what was announced: nobody takes a share by an announcement.
     ///

@@ -132,8 +132,12 @@ async fn bodies_under_way_are_bounded_together() {
         "request bodies under way would hold more than 1500 bytes together \
          (shenyu.limits.bodiesMaxBytes), try again later"
     );
-    // That what goes gives its share back is shown where bodies are read.
+    // What goes gives its share back: the admin sees that, and the next call is served.
     drop(held);
+    let bodies = admin.running().state().bodies();
+    timeout(DEADLINE, bodies.unused()).await.expect("the share of who went comes back");
+    let served = send().await;
+    assert_eq!(served["code"], 200, "{served}");
     admin.stop().await;
 }
 
