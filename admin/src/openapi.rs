@@ -1,5 +1,6 @@
 //! The API document, made from the table of routes, and its viewer.
 
+mod examples;
 mod viewer;
 
 use std::collections::BTreeMap;
@@ -8,8 +9,8 @@ use http::Method;
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
-        ComponentsBuilder, Content, HttpMethod, InfoBuilder, OpenApi, OpenApiBuilder, Ref, RefOr,
-        Required, ResponseBuilder, Schema,
+        ComponentsBuilder, ContentBuilder, HttpMethod, InfoBuilder, OpenApi, OpenApiBuilder, Ref,
+        RefOr, Required, ResponseBuilder, Schema,
         path::{OperationBuilder, ParameterBuilder, ParameterIn, PathItem, PathsBuilder},
         request_body::RequestBodyBuilder,
         security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme},
@@ -23,6 +24,7 @@ use crate::{
     router::{Route, Routes},
 };
 
+pub use examples::{Example, examples};
 pub(crate) use viewer::routes as viewer_routes;
 
 const TOKEN_SCHEME: &str = "token";
@@ -36,10 +38,13 @@ pub fn document(routes: &Routes) -> OpenApi {
     )));
     let mut schemas: BTreeMap<String, RefOr<Schema>> = BTreeMap::new();
     let mut paths: BTreeMap<&str, PathItem> = BTreeMap::new();
+    let examples = examples();
     for route in routes.all() {
         let named = route.input.schemas.iter().chain(&route.output.2);
         schemas.extend(named.map(|(name, schema)| (name.clone(), schema.clone())));
-        let item = PathItem::new(http_method(&route.method), operation(route));
+        let name = format!("{} {}", route.method, route.path);
+        let example = examples.iter().find(|example| example.operation == name);
+        let item = PathItem::new(http_method(&route.method), operation(route, example));
         match paths.get_mut(route.path) {
             Some(known) => known.merge_operations(item),
             None => drop(paths.insert(route.path, item)),
@@ -85,7 +90,7 @@ pub(crate) fn schema_of(kind: JavaType) -> RefOr<Schema> {
     }
 }
 
-fn operation(route: &Route) -> OperationBuilder {
+fn operation(route: &Route, example: Option<&Example>) -> OperationBuilder {
     let mut operation = OperationBuilder::new()
         .tag(route.tag)
         .summary(Some(route.summary))
@@ -102,36 +107,47 @@ fn operation(route: &Route) -> OperationBuilder {
         }
         Permission::Own(guard) => operation = operation.description(Some(guard)),
     }
-    for name in path_parameters(route.path) {
-        operation = operation.parameter(
-            ParameterBuilder::new()
-                .name(name)
-                .parameter_in(ParameterIn::Path)
-                .required(Required::True)
-                .schema(Some(String::schema())),
-        );
-    }
-    for parameter in &route.input.query {
-        let required = if parameter.required { Required::True } else { Required::False };
-        operation = operation.parameter(
-            ParameterBuilder::new()
-                .name(parameter.name.clone())
-                .parameter_in(ParameterIn::Query)
-                .required(required)
-                .schema(Some(schema_of(parameter.kind))),
-        );
+    for parameter in parameters(route, example) {
+        operation = operation.parameter(parameter);
     }
     if let Some((media_type, schema)) = &route.input.body {
+        let content = ContentBuilder::new()
+            .schema(Some(schema.clone()))
+            .example(example.and_then(|example| example.body.clone()));
         let body = RequestBodyBuilder::new()
-            .content(*media_type, Content::new(Some(schema.clone())))
+            .content(*media_type, content.build())
             .required(Some(Required::True));
         operation = operation.request_body(Some(body.build()));
     }
     let (media_type, schema, _) = &route.output;
+    let content = ContentBuilder::new()
+        .schema(Some(schema.clone()))
+        .example(example.map(|example| example.answer.clone()));
     let answer = ResponseBuilder::new()
         .description("The answer; a code other than 200 in it is a failure.")
-        .content(*media_type, Content::new(Some(schema.clone())));
+        .content(*media_type, content.build());
     operation.response("200", answer.build())
+}
+
+/// The parameters of the path, then those of the query.
+fn parameters(route: &Route, example: Option<&Example>) -> Vec<ParameterBuilder> {
+    let of_path = path_parameters(route.path).map(|name| {
+        ParameterBuilder::new()
+            .name(name)
+            .parameter_in(ParameterIn::Path)
+            .required(Required::True)
+            .schema(Some(String::schema()))
+            .example(example.and_then(|example| example.path_value(route.path, name)))
+    });
+    let of_query = route.input.query.iter().map(|parameter| {
+        ParameterBuilder::new()
+            .name(parameter.name.clone())
+            .parameter_in(ParameterIn::Query)
+            .required(if parameter.required { Required::True } else { Required::False })
+            .schema(Some(schema_of(parameter.kind)))
+            .example(example.and_then(|example| example.query_value(&parameter.name)))
+    });
+    of_path.chain(of_query).collect()
 }
 
 /// `get_namespace_list`: the method and the words of the path, unique as they are.

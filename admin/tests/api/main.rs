@@ -4,6 +4,7 @@ mod admin_rest;
 mod checks;
 mod compare;
 mod document;
+mod examples;
 mod golden;
 mod limits;
 mod login;
