@@ -30,6 +30,9 @@ pub(crate) use viewer::routes as viewer_routes;
 const TOKEN_SCHEME: &str = "token";
 
 /// The document of all `routes`. The same table gives the same document, byte for byte.
+///
+/// # Panics
+/// When two types have the same name: a fault of the table, found by any test.
 #[must_use]
 pub fn document(routes: &Routes) -> OpenApi {
     let token = SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::with_description(
@@ -41,7 +44,10 @@ pub fn document(routes: &Routes) -> OpenApi {
     let examples = examples();
     for route in routes.all() {
         let named = route.input.schemas.iter().chain(&route.output.2);
-        schemas.extend(named.map(|(name, schema)| (name.clone(), schema.clone())));
+        for (name, schema) in named {
+            let known = schemas.entry(name.clone()).or_insert_with(|| schema.clone());
+            assert!(known == schema, "two schemas have the name {name}");
+        }
         let name = format!("{} {}", route.method, route.path);
         let example = examples.iter().find(|example| example.operation == name);
         let item = PathItem::new(http_method(&route.method), operation(route, example));
@@ -75,10 +81,21 @@ pub fn document(routes: &Routes) -> OpenApi {
 
 /// A reference to the schema of `T`, which is added to `schemas` with all that it refers to.
 pub(crate) fn reference_to<T: ToSchema>(schemas: &mut NamedSchemas) -> RefOr<Schema> {
-    let name = T::name().into_owned();
+    let name = schema_name::<T>();
     T::schemas(schemas);
     schemas.push((name.clone(), T::schema()));
     RefOr::Ref(Ref::from_schema_name(name))
+}
+
+/// The name of a schema; one that is made of another type has that type's name in it too, or all
+/// that are made alike would have the same.
+fn schema_name<T: ToSchema>() -> String {
+    let name = T::name();
+    let inner = std::any::type_name::<T>().split_once('<').map(|(_, inner)| inner);
+    match inner.and_then(|inner| inner.trim_end_matches('>').rsplit("::").next()) {
+        Some(inner) => format!("{name}_{inner}"),
+        None => name.into_owned(),
+    }
 }
 
 /// The schema of a scalar.

@@ -30,17 +30,22 @@ fn refusal(path: Option<&str>, error: &serde_json::Error) -> ApiError {
     let (line, column) = (error.line(), error.column());
     let text = error.to_string();
     let text = text.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&text);
+    let mut place = Vec::new();
+    // A reader that looked at several forms no longer knows where it was.
+    if line > 0 {
+        place.push(format!("line {line} column {column}"));
+    }
     // The root is written as a dot, and a place that is not known as a question mark.
-    let place = match path {
-        Some(path) if !matches!(path, "." | "?") => format!(", field {}", path.escape_debug()),
-        _ => String::new(),
-    };
+    if let Some(path) = path.filter(|path| !matches!(*path, "." | "?")) {
+        place.push(format!("field {}", path.escape_debug()));
+    }
     let what = match error.classify() {
         Category::Data | Category::Io => in_our_words(text),
         Category::Syntax | Category::Eof => format!("no JSON ({text})"),
     };
     tracing::debug!(line, column, "a request body could not be read");
-    ApiError::refused(format!("request body: line {line} column {column}{place}: {what}"))
+    let colon = if place.is_empty() { "" } else { ": " };
+    ApiError::refused(format!("request body: {}{colon}{what}", place.join(", ")))
 }
 
 /// A reader's text, in the words of JSON instead of those of this program.
@@ -110,11 +115,11 @@ mod tests {
             ),
             (
                 r#"{"sort": "first"}"#,
-                "line 1 column 16, field sort: the text \"first\" where an integer belongs",
+                "line 1 column 17, field sort: the text \"first\" where an integer belongs",
             ),
             (
                 r#"{"matchRestful": "maybe"}"#,
-                "line 1 column 24, field matchRestful: the text \"maybe\" where a boolean belongs",
+                "line 1 column 25, field matchRestful: the text \"maybe\" where a boolean belongs",
             ),
             (
                 r#"{"conditions": "none, expected x"}"#,
@@ -141,8 +146,7 @@ mod tests {
         assert_eq!(cases.map(|(body, _)| told::<Sample>(body)), wanted);
         assert_eq!(
             told::<BatchIds>(r#""5""#),
-            "request body: line 1 column 3: expected a list of ids, or an object with ids and \
-             namespaceId"
+            "request body: expected a list of ids, or an object with ids and namespaceId"
         );
     }
 
