@@ -23,13 +23,14 @@ fmt: ## Format the code
 fmt-check:
 	@cargo fmt --all --check
 
+# In the profile of the tests: what is built for the building itself is built once.
 lint: ## Check the code with clippy; warnings are errors
 	@scripts/setup.sh build
-	@cargo clippy --locked --workspace --all-targets -- -D warnings
+	@cargo clippy --profile e2e --locked --workspace --all-targets -- -D warnings
 
 doc: ## Build the API documentation; warnings are errors
 	@scripts/setup.sh build
-	@RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+	@RUSTDOCFLAGS="-D warnings" cargo doc --profile e2e --locked --workspace --no-deps
 
 gen: ## Write the generated files anew
 	@scripts/gen.sh

@@ -1,9 +1,11 @@
 //! One module per command of `longmen-bench`: its arguments, and what it does.
 
 pub mod edits;
+pub mod failing;
 pub mod first_look;
 pub mod odd;
 pub mod origin;
+pub mod restarts;
 pub mod soak;
 pub mod watch;
 

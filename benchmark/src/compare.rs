@@ -16,6 +16,7 @@ pub use result::{CompareResult, Round, TargetResult};
 pub use targets::Target;
 
 use crate::process::{Cores, CpuTime, resident_kib};
+use crate::stage::Folder;
 use crate::wrk;
 
 /// What to compare and how.
@@ -47,12 +48,8 @@ pub struct Plan {
 /// When something cannot be started or measured, or an answer was not what it should be.
 pub async fn measure(plan: &Plan) -> anyhow::Result<CompareResult> {
     ensure!(plan.rounds > 0, "rounds: expected at least 1");
-    let folder = std::env::temp_dir().join(format!("longmen-compare-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).with_context(|| format!("create {}", folder.display()))?;
-    let outcome = targets::with_all(plan, &folder, |targets| rounds(plan, targets)).await;
-    // Its content served this run alone; a leftover in the temporary folder harms nobody.
-    let _ = std::fs::remove_dir_all(&folder);
-    outcome
+    let folder = Folder::create("compare")?;
+    targets::with_all(plan, folder.path(), |targets| rounds(plan, targets)).await
 }
 
 fn rounds(plan: &Plan, targets: &[Target]) -> anyhow::Result<CompareResult> {
@@ -82,12 +79,6 @@ fn round(plan: &Plan, target: &Target) -> anyhow::Result<Round> {
     #[expect(clippy::cast_precision_loss, reason = "both are far below 2^52")]
     let cpu_us = used.map(|used| used as f64 / run.requests as f64);
     Ok(Round { run, cpu_us, resident_kib: target.pid.map(resident_kib).transpose()? })
-}
-
-/// A free port of 127.0.0.1. Another process may take it before it is used; then the start fails.
-fn free_port() -> anyhow::Result<u16> {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").context("find a free port")?;
-    Ok(listener.local_addr()?.port())
 }
 
 /// The name that the upstream behind the proxies gives.

@@ -21,6 +21,10 @@ enum Command {
     Edits(command::edits::Args),
     /// Compare the gateway with nginx and with no proxy at all, by processor time per request.
     FirstLook(command::first_look::Args),
+    /// Measure what one bad upstream among four does to the answers of the others.
+    Failing(command::failing::Args),
+    /// Restart by takeover, and stop, under load, and count what was lost.
+    Restarts(command::restarts::Args),
     /// Send mixed traffic for a long time and check every answer, with clients and upstreams that
     /// misbehave.
     Soak(command::soak::Args),
@@ -35,6 +39,8 @@ fn main() -> ExitCode {
         Command::Origin(args) => command::origin::run(args),
         Command::Edits(args) => command::edits::run(&args),
         Command::FirstLook(args) => command::first_look::run(args),
+        Command::Failing(args) => command::failing::run(args),
+        Command::Restarts(args) => command::restarts::run(args),
         Command::Soak(args) => command::soak::run(&args),
         Command::Odd(args) => command::odd::run(&args),
         Command::Watch(args) => command::watch::run(&args),

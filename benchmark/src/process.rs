@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
@@ -60,6 +60,25 @@ impl Process {
         self.child.id()
     }
 
+    /// Asks it to end, by SIGTERM.
+    ///
+    /// # Errors
+    /// When `kill` is missing or fails.
+    pub fn terminate(&self) -> anyhow::Result<()> {
+        let id = self.child.id().to_string();
+        let status = Command::new("kill").args(["-TERM", &id]).status().context("run kill")?;
+        ensure!(status.success(), "kill -TERM {id}: {status}");
+        Ok(())
+    }
+
+    /// Its status, if it has ended.
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    pub fn ended(&mut self) -> anyhow::Result<Option<ExitStatus>> {
+        self.child.try_wait().with_context(|| format!("ask for {}", self.name))
+    }
+
     /// # Errors
     /// When it has ended; the message gives its status and the end of its log.
     pub fn ensure_running(&mut self, log: &Path) -> anyhow::Result<()> {
@@ -76,7 +95,7 @@ impl Drop for Process {
         if matches!(self.child.try_wait(), Ok(Some(_))) {
             return;
         }
-        let asked = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
+        let asked = self.terminate();
         let deadline = Instant::now() + STOP_LIMIT;
         while asked.is_ok() && Instant::now() < deadline {
             if matches!(self.child.try_wait(), Ok(Some(_))) {

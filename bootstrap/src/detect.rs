@@ -23,13 +23,15 @@ pub enum Protocol {
     Http2,
 }
 
-/// Reads the first bytes and tells the protocol. The bytes are read again by the returned stream.
+/// Reads the first bytes and tells the protocol, always HTTP/1 unless HTTP/2 is served. The bytes
+/// are read again by the returned stream.
 ///
 /// # Errors
 /// The peer closed or sent too little within `deadline` ([`io::ErrorKind::TimedOut`]).
 pub async fn detect<S: AsyncRead + Unpin>(
     mut stream: S,
     deadline: Duration,
+    serves_http2: bool,
 ) -> io::Result<(Protocol, Rewind<S>)> {
     let mut head = [0_u8; PREFACE.len()];
     let mut filled = 0;
@@ -40,7 +42,7 @@ pub async fn detect<S: AsyncRead + Unpin>(
                 return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
             }
             filled += read;
-            if head[..filled] != PREFACE[..filled] {
+            if !serves_http2 || head[..filled] != PREFACE[..filled] {
                 return Ok(Protocol::Http1);
             }
             if filled == PREFACE.len() {
@@ -129,7 +131,7 @@ mod tests {
             let (mut client, server) = duplex(64);
             client.write_all(sent).await.unwrap();
             drop(client);
-            let (protocol, mut stream) = detect(server, LIMIT).await.unwrap();
+            let (protocol, mut stream) = detect(server, LIMIT, true).await.unwrap();
             assert_eq!(protocol, expected);
             let mut seen = Vec::new();
             stream.read_to_end(&mut seen).await.unwrap();
@@ -142,7 +144,7 @@ mod tests {
         for sent in [&b""[..], &PREFACE[..10]] {
             let (mut client, server) = duplex(64);
             client.write_all(sent).await.unwrap();
-            let error = detect(server, Duration::from_millis(50)).await.unwrap_err();
+            let error = detect(server, Duration::from_millis(50), true).await.unwrap_err();
             assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
         }
     }

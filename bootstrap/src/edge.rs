@@ -3,9 +3,9 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use longmen_core::chain::{Edge, Forwarded};
+use longmen_core::chain::{Edge, Forwarded, TunnelTotals, Tunnels};
 use longmen_core::error::ErrorStatus;
 use longmen_core::layer::{
     CollapseSlashes, CrossFault, CrossOptions, CrossRules, FileSize, FixedPaths, HeadLimits,
@@ -96,6 +96,26 @@ pub(crate) fn connection_figures(metrics: &Metrics, connections: &ConnectionLimi
         "Client connections closed at once because so many were open",
         move || refused.refused() as f64,
     );
+}
+
+/// What is told about proxied websockets at a scrape. Frames and bytes are counted when one ends.
+pub(crate) fn websocket_figures(metrics: &Metrics, tunnels: &Tunnels) {
+    let open = tunnels.clone();
+    metrics.gauge("longmen_websockets_open", "Proxied websockets that are open", move || {
+        open.open() as f64
+    });
+    type Total = fn(&TunnelTotals) -> &AtomicU64;
+    let counters: [(&'static str, &'static str, Total); 5] = [
+        ("longmen_websockets_opened", "Proxied websockets that were opened", |t| &t.opened),
+        ("longmen_websocket_client_frames", "Frames from clients", |t| &t.frames_from_clients),
+        ("longmen_websocket_upstream_frames", "Frames to clients", |t| &t.frames_to_clients),
+        ("longmen_websocket_client_bytes", "Bytes from clients", |t| &t.bytes_from_clients),
+        ("longmen_websocket_upstream_bytes", "Bytes to clients", |t| &t.bytes_to_clients),
+    ];
+    for (name, help, total) in counters {
+        let tunnels = tunnels.clone();
+        metrics.counter(name, help, move || total(tunnels.totals()).load(Ordering::Relaxed) as f64);
+    }
 }
 
 /// What the control side tells at a scrape.

@@ -1,13 +1,13 @@
 //! A gateway from its configuration to its end.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use longmen_core::chain::{Driver, DriverOptions, Registry};
+use longmen_core::chain::{Driver, DriverOptions, Registry, TunnelLimits, Tunnels};
 use longmen_core::layer::InFlightLimit;
 use longmen_core::lifecycle::Lifecycle;
 use longmen_core::snapshot::{
@@ -19,14 +19,17 @@ use tokio::runtime::{Builder, Runtime};
 use tracing::info;
 
 use crate::client;
-use crate::config::{ClientStrategy, GatewayConfig, OnMissing, UpstreamsMode, WorkerModel};
+use crate::config::{ClientStrategy, GatewayConfig, OnMissing, RpcTypeHeader, UpstreamsMode};
 use crate::connection::Settings;
 use crate::edge::{self, Watchers};
+use crate::handover::Post;
 use crate::management::{self, Endpoints};
+use crate::sockets;
 use crate::stack::{Filters, Parts};
+use crate::stop::Work;
 use crate::sync::{self, Applier, LinkOptions};
+use crate::upstreams;
 use crate::worker::{ConnectionLimit, Worker};
-use crate::{config::RpcTypeHeader, listener, upstreams};
 
 /// How often old snapshots are looked at.
 const RELEASE: Duration = Duration::from_secs(1);
@@ -47,6 +50,8 @@ pub enum StartError {
 pub struct GatewayBuilder {
     config: GatewayConfig,
     registry: Registry,
+    inherited: Vec<TcpListener>,
+    takeover: bool,
 }
 
 /// The way to a gateway.
@@ -57,7 +62,8 @@ impl Gateway {
     /// A gateway with all plugins of this build.
     #[must_use]
     pub fn builder(config: GatewayConfig) -> GatewayBuilder {
-        GatewayBuilder { config, registry: longmen_plugins::registry() }
+        let registry = longmen_plugins::registry();
+        GatewayBuilder { config, registry, inherited: Vec::new(), takeover: false }
     }
 }
 
@@ -74,8 +80,13 @@ pub struct RunningGateway {
     pub upstreams: EndpointRegistry,
     /// Where the counters of upstream connections are.
     pub clients: ClientFactory,
-    lifecycle: Lifecycle,
+    work: Work,
+    /// Not ready any more.
     stopping: Arc<AtomicBool>,
+    /// Answers say that their connection ends.
+    closing: Arc<AtomicBool>,
+    /// A successor has taken over.
+    handed_over: Arc<AtomicBool>,
     /// Taken when it stops.
     control: Option<Runtime>,
     workers: Vec<JoinHandle<()>>,
@@ -93,24 +104,40 @@ impl GatewayBuilder {
         self
     }
 
+    /// Sockets that listen already, instead of opening any: one on the management port is the
+    /// management's, all others are public. Whoever gave them is taken to hold them too.
+    #[must_use]
+    pub fn inherited(mut self, listeners: Vec<TcpListener>) -> Self {
+        self.inherited = listeners;
+        self
+    }
+
+    /// Takes over from the gateway that serves the same address, where there is one: its sockets are
+    /// used, and it is stopped once this gateway is ready.
+    #[must_use]
+    pub fn takeover(mut self, takeover: bool) -> Self {
+        self.takeover = takeover;
+        self
+    }
+
     /// Opens the sockets, starts workers and sync, and returns at once: the gateway serves, and is
-    /// ready once it has its configuration.
+    /// ready once it has its configuration. One that takes over serves when it is ready.
     ///
     /// # Errors
-    /// An address that cannot be bound; threads that cannot be had.
+    /// An address that cannot be bound or taken over; threads that cannot be had.
     pub fn start(self) -> Result<RunningGateway, StartError> {
-        let Self { config, mut registry } = self;
+        let Self { config, mut registry, inherited, takeover } = self;
         // Asked by plugin: the file may spell a name in other ways.
         let plugins = config.plugins.clone();
         registry.switch_off(move |name| !plugins.is_enabled(name));
+        let opened = sockets::open(&config, inherited, takeover)?;
         let control = Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("control")
             .enable_all()
             .build()?;
-        let lifecycle = Lifecycle::new();
         let store = Arc::new(SnapshotStore::new());
-        let stopping = Arc::new(AtomicBool::new(false));
+        let [stopping, closing, handed_over] = [(); 3].map(|()| Arc::new(AtomicBool::new(false)));
         let watchers = Watchers::start(&config)?;
         let filters = edge::filters(&config)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.to_string()))?;
@@ -127,6 +154,15 @@ impl GatewayBuilder {
             config.management.on_public_port,
         );
         let clients = client::factory(&config.http_client, control.handle())?;
+        let work = Work {
+            lifecycle: Lifecycle::new(),
+            doors: opened.doors(),
+            in_flight: InFlightLimit::new(config.limits.max_in_flight),
+            tunnels: Tunnels::new(tunnel_limits(&config)),
+            connections: ConnectionLimit::new(config.limits.max_connections),
+        };
+        let spare = opened.spare()?;
+        let address = opened.address;
         let shared = SharedParts {
             store: &store,
             endpoints: &endpoints,
@@ -134,20 +170,29 @@ impl GatewayBuilder {
             filters: &filters,
             watchers: &watchers,
         };
-        let (address, workers) = start_workers(&config, shared, &stopping, &lifecycle)?;
+        let workers = start_workers(&config, opened.public, shared, &closing, &work)?;
         let management = control.block_on(management::serve(
-            SocketAddr::new(config.management.address, config.management.port),
+            opened.management,
+            work.doors.open.clone(),
             endpoints,
-            lifecycle.clone(),
+            work.lifecycle.clone(),
         ))?;
-        housekeeping(&applier, &control, &lifecycle);
-        upstreams::check(&config, &known, control.handle(), &lifecycle);
+        let post = Post {
+            address,
+            doors: work.doors.clone(),
+            lifecycle: work.lifecycle.clone(),
+            store: Arc::clone(&store),
+            handed_over: Arc::clone(&handed_over),
+        };
+        work.lifecycle.spawn(control.handle(), "handover", post.run(opened.predecessor, spare));
+        housekeeping(&applier, &control, &work.lifecycle);
+        upstreams::check(&config, &known, control.handle(), &work.lifecycle);
         let sessions = Arc::new(AtomicUsize::new(0));
         if let Some(metrics) = &watchers.metrics {
             edge::control_figures(metrics, &store, &applier, &sessions);
         }
         let links = link_options(&config, address.port(), sessions);
-        sync::start(links, &applier, control.handle(), &lifecycle);
+        sync::start(links, &applier, control.handle(), &work.lifecycle);
         info!(%address, %management, workers = workers.len(), "serving");
         Ok(RunningGateway {
             address,
@@ -155,8 +200,10 @@ impl GatewayBuilder {
             store,
             upstreams: known,
             clients,
-            lifecycle,
+            work,
             stopping,
+            closing,
+            handed_over,
             control: Some(control),
             workers,
             access_log: watchers.access_log,
@@ -167,13 +214,14 @@ impl GatewayBuilder {
 }
 
 impl RunningGateway {
-    /// Waits for SIGINT or SIGTERM, then stops. Says whether all went well.
+    /// Waits for SIGINT or SIGTERM, or for a successor to take over, then stops. Says whether all
+    /// went well.
     ///
     /// # Errors
     /// Signal handlers cannot be installed.
     pub fn run_until_signal(self) -> io::Result<bool> {
         if let Some(control) = &self.control {
-            control.block_on(self.lifecycle.until_signal())?;
+            control.block_on(self.work.lifecycle.until_signal())?;
         }
         Ok(self.stop())
     }
@@ -185,13 +233,17 @@ impl RunningGateway {
     pub fn stop(mut self) -> bool {
         let Some(control) = self.control.take() else { return true };
         self.stopping.store(true, Ordering::Relaxed);
-        let hard = self.lifecycle.hard().clone();
+        let hard = self.work.lifecycle.hard().clone();
+        // With a successor there is somebody to connect to: nobody has to look.
+        let handed_over = self.handed_over.load(Ordering::Relaxed);
+        let delay = if handed_over { Duration::ZERO } else { self.delay };
         let well = control.block_on(async {
             tokio::select! {
-                () = tokio::time::sleep(self.delay) => {}
+                () = tokio::time::sleep(delay) => {}
                 () = hard.cancelled() => {}
             }
-            !self.lifecycle.stop(self.grace).await.failed
+            self.closing.store(true, Ordering::Relaxed);
+            self.work.end(self.grace).await
         });
         for worker in self.workers.drain(..) {
             let _ = worker.join();
@@ -208,8 +260,8 @@ impl RunningGateway {
 impl Drop for RunningGateway {
     fn drop(&mut self) {
         if let Some(control) = self.control.take() {
-            self.lifecycle.soft().cancel();
-            self.lifecycle.hard().cancel();
+            self.work.lifecycle.soft().cancel();
+            self.work.lifecycle.hard().cancel();
             control.shutdown_background();
         }
     }
@@ -255,6 +307,15 @@ fn wall_clock() -> i64 {
         .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
+fn tunnel_limits(config: &GatewayConfig) -> TunnelLimits {
+    TunnelLimits {
+        max_frame_bytes: config.websocket.max_frame_bytes,
+        idle: config.websocket.idle_timeout,
+        write_stall: config.timeouts.client_write_stall,
+        max_open: config.websocket.max_connections,
+    }
+}
+
 /// What all workers have in common.
 #[derive(Clone, Copy)]
 struct SharedParts<'a> {
@@ -267,40 +328,32 @@ struct SharedParts<'a> {
 
 fn start_workers(
     config: &GatewayConfig,
+    listeners: Vec<Vec<TcpListener>>,
     shared: SharedParts<'_>,
-    stopping: &Arc<AtomicBool>,
-    lifecycle: &Lifecycle,
-) -> Result<(SocketAddr, Vec<JoinHandle<()>>), StartError> {
-    let threads = config.netty.workers();
-    let (count, threads_each) = match config.netty.worker_model {
-        WorkerModel::PerCore => (threads, 1),
-        WorkerModel::Shared => (1, threads),
-    };
-    let wanted = SocketAddr::new(config.server.address, config.server.port);
-    let listeners = listener::open(wanted, count, &config.netty)?;
-    let address = match listeners.first() {
-        Some(listener) => listener.local_addr()?,
-        None => wanted,
-    };
-    let settings = Arc::new(Settings::new(config, Arc::clone(stopping)));
-    let connections = ConnectionLimit::new(config.limits.max_connections);
+    closing: &Arc<AtomicBool>,
+    work: &Work,
+) -> Result<Vec<JoinHandle<()>>, StartError> {
+    let (_, threads_each) = sockets::workers(config);
+    let soft = work.lifecycle.soft().clone();
+    let settings = Arc::new(Settings::new(config, Arc::clone(closing), soft));
     if let Some(metrics) = &shared.watchers.metrics {
-        edge::connection_figures(metrics, &connections);
+        edge::connection_figures(metrics, &work.connections);
+        edge::websocket_figures(metrics, &work.tunnels);
         let clients = shared.clients.clone();
         metrics.connections(move || clients.stats());
     }
-    let in_flight = InFlightLimit::new(config.limits.max_in_flight);
     let limits = edge::head_limits(config);
     let driver_options = DriverOptions {
         error_status: edge::error_status(config),
         rpc_type_header: config.compat.rpc_type_header == RpcTypeHeader::Honour,
+        tunnels: work.tunnels.clone(),
         calls: upstreams::call_options(config),
         ..DriverOptions::default()
     };
     let mut workers = Vec::with_capacity(listeners.len());
-    for (number, listener) in listeners.into_iter().enumerate() {
+    for (number, listeners) in listeners.into_iter().enumerate() {
         let (store, endpoints, in_flight) =
-            (Arc::clone(shared.store), shared.endpoints.clone(), in_flight.clone());
+            (Arc::clone(shared.store), shared.endpoints.clone(), work.in_flight.clone());
         let (clients, driver_options) = (shared.clients.clone(), driver_options.clone());
         let strategy = config.http_client.strategy;
         let error_status = edge::error_status(config);
@@ -308,11 +361,13 @@ fn start_workers(
         let worker = Worker {
             name: format!("worker-{number}"),
             threads: threads_each,
-            listener,
+            listeners,
             settings: Arc::clone(&settings),
             edge: Arc::new(shared.watchers.edge(config)),
-            connections: connections.clone(),
-            lifecycle: lifecycle.clone(),
+            connections: work.connections.clone(),
+            tunnels: work.tunnels.clone(),
+            doors: work.doors.clone(),
+            lifecycle: work.lifecycle.clone(),
             parts: Box::new(move |runtime| {
                 let client: Arc<dyn UpstreamClient> = match strategy {
                     ClientStrategy::Hyper => Arc::new(clients.hyper(runtime)),
@@ -330,7 +385,7 @@ fn start_workers(
         };
         workers.push(worker.start()?);
     }
-    Ok((address, workers))
+    Ok(workers)
 }
 
 /// What is done now and then beside serving.

@@ -12,12 +12,16 @@ mod connection;
 pub mod detect;
 mod edge;
 mod gateway;
+mod handover;
 mod listener;
 pub mod management;
+mod sockets;
 mod stack;
+mod stop;
 mod sync;
 mod upstreams;
 mod worker;
 
 pub use client::SetupError;
 pub use gateway::{Gateway, GatewayBuilder, RunningGateway, StartError};
+pub use sockets::inherited_listeners;

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use longmen_bootstrap::Gateway;
 use longmen_bootstrap::config::GatewayConfig;
+use longmen_bootstrap::{Gateway, inherited_listeners};
 use longmen_core::config::{EXIT_CONFIG, ProcessEnvironment, Program};
 use longmen_core::telemetry;
 
@@ -27,15 +27,29 @@ const PROGRAM: Program = Program {
         ),
         ("shenyu.management.port", "health and metrics, on loopback, 8090"),
         ("logging.level.root", "info"),
+        ("takeover", "follows the gateway that serves the same address, and stops it"),
     ],
 };
 
+/// The argument with which a gateway follows the one that runs.
+const TAKEOVER: &str = "--takeover";
+
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // First of all: it changes the environment, which no thread may read meanwhile.
+    let inherited = match inherited_listeners() {
+        Ok(inherited) => inherited,
+        Err(error) => {
+            eprintln!("LISTEN_FDS: {error}");
+            return ExitCode::from(EXIT_CONFIG);
+        }
+    };
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     if let Some(text) = PROGRAM.answer(&arguments) {
         println!("{text}");
         return ExitCode::SUCCESS;
     }
+    let takeover = arguments.iter().any(|argument| argument == TAKEOVER);
+    arguments.retain(|argument| argument != TAKEOVER);
     let loaded = GatewayConfig::load(&arguments, &ProcessEnvironment, Path::new("application.yml"));
     let loaded = match loaded {
         Ok(loaded) => loaded,
@@ -49,7 +63,8 @@ fn main() -> ExitCode {
         return ExitCode::from(EXIT_CONFIG);
     }
     loaded.log_notices();
-    let running = match Gateway::builder(loaded.config).start() {
+    let builder = Gateway::builder(loaded.config).inherited(inherited).takeover(takeover);
+    let running = match builder.start() {
         Ok(running) => running,
         Err(error) => {
             eprintln!("{error}");

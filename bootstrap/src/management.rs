@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 /// How long a client of the management address may take for its request head.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
@@ -138,24 +139,39 @@ impl Admission for Endpoints {
     }
 }
 
-/// Serves the endpoints on the management address; stops with the gateway.
+/// Opens the management address.
 ///
 /// # Errors
 /// The address cannot be bound; the error names it.
+pub(crate) fn open(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+    std::net::TcpListener::bind(address).map_err(|error| {
+        io::Error::new(error.kind(), format!("cannot listen on management {address}: {error}"))
+    })
+}
+
+/// Serves the endpoints on the management address from when `opened` says so; stops with the
+/// gateway.
+///
+/// # Errors
+/// The socket cannot be used.
 pub(crate) async fn serve(
-    address: SocketAddr,
+    listener: std::net::TcpListener,
+    opened: CancellationToken,
     endpoints: Endpoints,
     lifecycle: Lifecycle,
 ) -> io::Result<SocketAddr> {
-    let listener = TcpListener::bind(address).await.map_err(|error| {
-        io::Error::new(error.kind(), format!("cannot listen on management {address}: {error}"))
-    })?;
+    listener.set_nonblocking(true)?;
     let bound = listener.local_addr()?;
+    let listener = TcpListener::from_std(listener)?;
     let soft = lifecycle.soft().clone();
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEAD_LIMIT);
     let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     lifecycle.spawn(&Handle::current(), "management", async move {
+        tokio::select! {
+            () = opened.cancelled() => {}
+            () = soft.cancelled() => return,
+        }
         loop {
             let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
             let accepted = tokio::select! {

@@ -7,6 +7,8 @@
 //! Which error type to use where: this one for whatever ends a request; small `thiserror` types for
 //! everything that happens at sync time, at start or in the store; `anyhow` in the binaries.
 
+mod grpc;
+
 use std::borrow::Cow;
 use std::fmt;
 
@@ -16,6 +18,8 @@ use http::{Response, StatusCode};
 
 use crate::body::{Body, BodyError};
 use crate::chain::Arrival;
+
+pub use grpc::is_grpc;
 
 /// Who caused the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -357,10 +361,10 @@ impl GatewayError {
         self
     }
 
-    /// The answer, and the end of a request that the chain did not see.
+    /// The answer, to a caller of gRPC or another, and the end of a request that the chain did not see.
     #[must_use]
-    pub(crate) fn into_response(mut self, mode: ErrorStatus) -> Response<Body> {
-        let response = self.to_response(mode);
+    pub(crate) fn into_response(mut self, mode: ErrorStatus, grpc: bool) -> Response<Body> {
+        let response = if grpc { self.to_grpc_response() } else { self.to_response(mode) };
         match self.0.ends.take() {
             None => response,
             Some(arrival) => arrival.refused(&self, response),

@@ -100,21 +100,40 @@ impl Lifecycle {
         &self.tasks
     }
 
-    /// Asks everything to stop and waits at most `grace`; then ends what is left.
-    pub async fn stop(&self, grace: Duration) -> Ended {
+    /// Marks the life as failed and asks everything to stop.
+    pub fn fail(&self) {
+        self.failed.store(true, Ordering::Relaxed);
+        self.soft.cancel();
+    }
+
+    /// Asks everything to stop and waits at most `grace`. Says whether all came to its end.
+    pub async fn ended(&self, grace: Duration) -> bool {
         self.soft.cancel();
         self.tasks.close();
-        let in_time = tokio::select! {
+        tokio::select! {
+            biased;
             () = self.tasks.wait() => true,
-            () = tokio::time::sleep(grace) => false,
             () = self.hard.cancelled() => false,
-        };
+            () = tokio::time::sleep(grace) => false,
+        }
+    }
+
+    /// Ends what is left at once. Says how it all went.
+    pub async fn cut_off(&self) -> Ended {
+        let in_time = self.tasks.is_empty();
         if !in_time {
-            warn!(left = self.tasks.len(), ?grace, "not everything came to its end in time");
             self.hard.cancel();
             let _ = tokio::time::timeout(Duration::from_secs(1), self.tasks.wait()).await;
         }
         Ended { in_time, failed: self.failed.load(Ordering::Relaxed) }
+    }
+
+    /// Asks everything to stop and waits at most `grace`; then ends what is left.
+    pub async fn stop(&self, grace: Duration) -> Ended {
+        if !self.ended(grace).await {
+            warn!(left = self.tasks.len(), ?grace, "not everything came to its end in time");
+        }
+        self.cut_off().await
     }
 
     /// Waits for the first SIGINT or SIGTERM, or until something else asks to stop. From then on a

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 
 use super::block_on;
 use crate::compare::{Plan, measure};
 use crate::process::Cores;
 use crate::report::{self, Circumstances};
+use crate::stage::own_folder;
 
 /// Arguments of `longmen-bench first-look`.
 #[derive(Debug, clap::Args)]
@@ -50,13 +51,7 @@ pub struct Args {
 /// When something cannot be started or measured, or a request went wrong.
 pub fn run(args: Args) -> anyhow::Result<()> {
     let circumstances = Circumstances::now();
-    let binaries = match args.binaries {
-        Some(folder) => folder,
-        None => {
-            let program = std::env::current_exe().context("find this program")?;
-            program.parent().context("this program is in no folder")?.to_owned()
-        }
-    };
+    let binaries = args.binaries.map_or_else(own_folder, Ok)?;
     let plan = Plan {
         binaries,
         path: args.path,

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::targets::start;
-use super::{Plan, free_port};
+use super::Plan;
 use crate::client::Server;
 use crate::process::{Process, only_child};
+use crate::stage::{free_port, start};
 
 /// Debian keeps it where the path of an ordinary user does not lead.
 const PLACES: [&str; 3] = ["/usr/sbin/nginx", "/usr/bin/nginx", "/usr/local/sbin/nginx"];
@@ -34,7 +34,7 @@ pub(super) async fn start_nginx(
     std::fs::write(&config, configuration(folder, &address, upstream.authority(), plan))
         .with_context(|| format!("write {}", config.display()))?;
     let (prefix, config) = (folder.display().to_string(), config.display().to_string());
-    let arguments = ["-p", &prefix, "-c", &config];
+    let arguments = ["-p", &prefix, "-c", &config].map(ToOwned::to_owned);
     let cores = &plan.proxy_cores;
     let master = start("nginx", cores, folder, &program, &arguments, &server, "/hello").await?;
     Ok(Nginx { server, worker: only_child(master.id())?, _master: master })

@@ -1,16 +1,11 @@
 //! The things compared: the gateway, nginx, the upstream itself, and what else was named.
 
 use std::path::Path;
-use std::time::Duration;
 
-use http::StatusCode;
-
-use super::{Plan, UPSTREAM, check, free_port, gateway, nginx};
-use crate::client::{Server, wait_for};
-use crate::process::{Cores, Process};
-
-/// How long a program may take until it serves.
-pub(super) const START_LIMIT: Duration = Duration::from_secs(20);
+use super::{Plan, UPSTREAM, check, gateway, nginx};
+use crate::client::Server;
+use crate::process::Process;
+use crate::stage::{free_port, start};
 
 /// One of the things compared.
 #[derive(Debug, Clone)]
@@ -39,9 +34,13 @@ pub(super) async fn with_all<T>(
 ) -> anyhow::Result<T> {
     let (_origin, upstream) = start_upstream(plan, folder).await?;
     let nginx = nginx::start_nginx(plan, folder, &upstream).await?;
-    let gateway = gateway::start_gateway(plan, folder, &upstream).await?;
+    let (_admin, gateway) = gateway::start_gateway(plan, folder, &upstream).await?;
     let mut targets = vec![
-        Target { name: "longmen".into(), server: gateway.server.clone(), pid: Some(gateway.pid()) },
+        Target {
+            name: "longmen".into(),
+            server: gateway.server.clone(),
+            pid: Some(gateway.process.id()),
+        },
         Target { name: "nginx".into(), server: nginx.server.clone(), pid: Some(nginx.worker) },
         Target { name: "direct".into(), server: upstream, pid: None },
     ];
@@ -60,29 +59,11 @@ async fn start_upstream(plan: &Plan, folder: &Path) -> anyhow::Result<(Process, 
         None => format!("127.0.0.1:{}", free_port()?),
     };
     let arguments = ["origin", "--name", UPSTREAM, "--workers", "1", "--bind", &address];
+    let arguments = arguments.map(ToOwned::to_owned);
     let server = Server::parse(&format!("http://{address}"))?;
     let program = plan.binaries.join("longmen-bench");
     let process =
         start("upstream", &plan.other_cores, folder, &program, &arguments, &server, "/hello")
             .await?;
     Ok((process, server))
-}
-
-/// Starts a program and waits until it answers `path` with 200.
-pub(super) async fn start(
-    name: &str,
-    cores: &Cores,
-    folder: &Path,
-    program: &Path,
-    arguments: &[&str],
-    server: &Server,
-    path: &str,
-) -> anyhow::Result<Process> {
-    let log = folder.join(format!("{name}.log"));
-    let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-    let mut process = Process::start(name, cores, &log, program, &arguments)?;
-    let served = wait_for(server, path, StatusCode::OK, START_LIMIT).await;
-    process.ensure_running(&log)?;
-    served?;
-    Ok(process)
 }

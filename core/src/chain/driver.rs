@@ -21,7 +21,7 @@ pub use tunnel::{TunnelLimits, TunnelTotals, Tunnels};
 
 use super::{Hit, Inbound, RequestContext, forwarding};
 use crate::body::{Body, BodyTimes, drain};
-use crate::error::{ErrorStatus, Fault, GatewayError, Reason};
+use crate::error::{ErrorStatus, Fault, GatewayError, Reason, is_grpc};
 use crate::snapshot::SnapshotStore;
 use crate::upstream::UpstreamClient;
 
@@ -116,6 +116,7 @@ impl Driver {
     pub async fn serve(&self, request: Request<Inbound>) -> Response<Body> {
         let (head, inbound) = request.into_parts();
         let shared = &*self.0;
+        let grpc = is_grpc(&head.method, &head.headers);
         let mut cx = RequestContext::new(head, inbound, (shared.clock)(), shared.runtime.clone());
         cx.response_timeout = shared.options.calls.response_timeout;
         let end =
@@ -129,7 +130,7 @@ impl Driver {
         };
         let response = match result {
             Ok(response) => response,
-            Err(error) => self.refuse(&mut cx, &error),
+            Err(error) => self.refuse(&mut cx, &error, grpc),
         };
         let (head, body) = response.into_parts();
         cx.exchange.answered(head.status);
@@ -144,7 +145,7 @@ impl Driver {
     }
 
     /// Turns an error into an answer, and tells the log what the client is not told.
-    fn refuse(&self, cx: &mut RequestContext, error: &GatewayError) -> Response<Body> {
+    fn refuse(&self, cx: &mut RequestContext, error: &GatewayError, grpc: bool) -> Response<Body> {
         cx.exchange.because(error.reason());
         // A client that still sends is to get its answer all the same.
         drain(std::mem::take(&mut cx.body));
@@ -156,6 +157,9 @@ impl Driver {
             Fault::Client | Fault::Gateway | Fault::Upstream => {
                 debug!(reason = %error.reason(), path, "request not answered by its upstream: {error}");
             }
+        }
+        if grpc {
+            return error.to_grpc_response();
         }
         error.to_response(self.0.options.error_status)
     }

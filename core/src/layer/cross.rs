@@ -20,7 +20,7 @@ pub use rules::{CrossFault, CrossOptions, CrossRules};
 
 use crate::body::Body;
 use crate::chain::{Inbound, answer_early};
-use crate::error::{ErrorStatus, GatewayError};
+use crate::error::{ErrorStatus, GatewayError, is_grpc};
 
 /// Answers `OPTIONS` of other origins, and puts the headers on the answers to their other requests.
 /// Without rules, and for requests without an `Origin` of another one, it does nothing.
@@ -97,7 +97,9 @@ where
             }
             Foreign::Yes(allowed) => self.rules.clone().zip(allowed),
         };
-        Either::Left(CrossFuture { inner: self.inner.call(request), allowed, mode: self.mode })
+        let grpc = is_grpc(request.method(), request.headers());
+        let inner = self.inner.call(request);
+        Either::Left(CrossFuture { inner, allowed, mode: self.mode, grpc })
     }
 }
 
@@ -119,6 +121,7 @@ pin_project_lite::pin_project! {
         inner: F,
         allowed: Option<(Arc<CrossRules>, HeaderValue)>,
         mode: ErrorStatus,
+        grpc: bool,
     }
 }
 
@@ -130,7 +133,8 @@ impl<F: Future<Output = Result<Response<Body>, GatewayError>>> Future for CrossF
         let answer = ready!(this.inner.poll(cx));
         let Some((rules, origin)) = this.allowed.take() else { return Poll::Ready(answer) };
         // A page may read refusals too.
-        let mut response = answer.unwrap_or_else(|error| error.into_response(*this.mode));
+        let mut response =
+            answer.unwrap_or_else(|error| error.into_response(*this.mode, *this.grpc));
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             put_in_front(&rules, origin, response.headers_mut());
         }

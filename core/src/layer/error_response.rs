@@ -11,7 +11,7 @@ use tracing::debug;
 
 use crate::body::Body;
 use crate::chain::Inbound;
-use crate::error::{ErrorStatus, GatewayError};
+use crate::error::{ErrorStatus, GatewayError, is_grpc};
 
 /// Turns errors of the inner service into answers.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +54,8 @@ where
     }
 
     fn call(&mut self, request: Request<Inbound>) -> Self::Future {
-        ErrorResponseFuture { inner: self.inner.call(request), mode: self.mode }
+        let grpc = is_grpc(request.method(), request.headers());
+        ErrorResponseFuture { inner: self.inner.call(request), mode: self.mode, grpc }
     }
 }
 
@@ -65,6 +66,7 @@ pin_project_lite::pin_project! {
         #[pin]
         inner: F,
         mode: ErrorStatus,
+        grpc: bool,
     }
 }
 
@@ -77,7 +79,7 @@ impl<F: Future<Output = Result<Response<Body>, GatewayError>>> Future for ErrorR
             Ok(response) => response,
             Err(error) => {
                 debug!(reason = %error.reason(), "request refused: {error}");
-                error.into_response(*this.mode)
+                error.into_response(*this.mode, *this.grpc)
             }
         }))
     }

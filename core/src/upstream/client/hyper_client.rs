@@ -5,7 +5,7 @@ mod multiplex;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
+use http::header::{CONNECTION, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
@@ -22,7 +22,7 @@ use super::pool::{Grant, Permit, Pool};
 use super::pooled_body::PooledBody;
 use super::{SendFailure, SendFuture, Tunnel, UpstreamClient};
 use crate::body::Body;
-use crate::error::GatewayError;
+use crate::error::{GatewayError, is_grpc};
 use crate::upstream::{Endpoint, Scheme, announce_body};
 
 /// A kept connection that was unused for this long is looked at once more before a request is
@@ -271,7 +271,7 @@ impl HyperClient {
     /// Whether a request goes out on a connection that it may share.
     fn is_multiplexed(&self, endpoint: &Endpoint, request: &Request<Body>) -> bool {
         let offered = self.shared.options.http2 && endpoint.address.scheme == Scheme::Https;
-        offered || is_grpc(request)
+        offered || is_grpc(request.method(), request.headers())
     }
 }
 
@@ -299,16 +299,6 @@ impl UpstreamClient for HyperClient {
     fn sweep_interval(&self) -> Duration {
         self.shared.options.pool.eviction_interval
     }
-}
-
-/// Whether a request is one of gRPC, which is always HTTP/2, also without TLS.
-pub(super) fn is_grpc(request: &Request<Body>) -> bool {
-    // Always a POST: other requests, the most, are not looked at any further.
-    *request.method() == Method::POST
-        && request
-            .headers()
-            .get(CONTENT_TYPE)
-            .is_some_and(|value| value.as_bytes().starts_with(b"application/grpc"))
 }
 
 /// Whether doing it twice does what doing it once does.

@@ -13,9 +13,9 @@ use super::super::http2::{Http2, Stream, StreamBody};
 use super::super::io::UpstreamIo;
 use super::super::pool::{Grant, Protocol};
 use super::super::{SendFailure, conn};
-use super::{HyperClient, Miss, is_grpc, unsent};
+use super::{HyperClient, Miss, unsent};
 use crate::body::Body;
-use crate::error::{Fault, GatewayError, Reason};
+use crate::error::{Fault, GatewayError, Reason, is_grpc};
 use crate::upstream::{Endpoint, Scheme};
 
 /// Connections tried for one request that the upstream says it did not touch.
@@ -36,7 +36,8 @@ impl HyperClient {
         endpoint: &Arc<Endpoint>,
         mut request: Request<Body>,
     ) -> Result<Response<Body>, SendFailure> {
-        let grpc = is_grpc(&request);
+        // Which is always HTTP/2, also without TLS.
+        let grpc = is_grpc(request.method(), request.headers());
         for attempt in 1.. {
             let stream = match self.way(endpoint, grpc).await {
                 Ok(Way::Shared(stream)) => stream,

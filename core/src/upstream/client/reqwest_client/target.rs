@@ -5,8 +5,8 @@ use http::header::{ACCEPT, HOST};
 use reqwest::Url;
 
 use super::super::ClientOptions;
-use super::super::hyper_client::is_grpc;
 use crate::body::Body;
+use crate::error::is_grpc;
 use crate::upstream::{Endpoint, Scheme};
 
 /// The URL for reqwest, if it then sends the very request. It parses URLs as browsers do, adds
@@ -16,7 +16,7 @@ pub(super) fn faithful(
     endpoint: &Endpoint,
     request: &Request<Body>,
 ) -> Option<Url> {
-    if !request.headers().contains_key(ACCEPT) || is_grpc(request) {
+    if !request.headers().contains_key(ACCEPT) || is_grpc(request.method(), request.headers()) {
         return None;
     }
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());

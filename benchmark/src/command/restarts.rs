@@ -1,0 +1,52 @@
+//! `longmen-bench restarts`: restarts and stops under load.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::block_on;
+use crate::report::{self, Circumstances};
+use crate::restarts::{Plan, measure};
+use crate::stage::own_folder;
+
+/// Arguments of `longmen-bench restarts`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Connections of wrk, and half the clients that check every answer.
+    #[arg(long, default_value_t = 64)]
+    connections: u32,
+    /// Restarts by takeover.
+    #[arg(long, default_value_t = 10)]
+    restarts: u32,
+    /// Stops by SIGTERM.
+    #[arg(long, default_value_t = 5)]
+    stops: u32,
+    /// Milliseconds between two restarts, and before a stop.
+    #[arg(long, default_value_t = 1_500)]
+    pause: u64,
+    /// Folder of the binaries; the one this program is in when absent.
+    #[arg(long)]
+    binaries: Option<PathBuf>,
+    /// Folder the result is written into.
+    #[arg(long, default_value = "benchmark/results")]
+    out: PathBuf,
+}
+
+/// Starts everything on free ports, prints a table and writes the result.
+///
+/// # Errors
+/// When something cannot be started, or a request or a connection was lost.
+pub fn run(args: Args) -> anyhow::Result<()> {
+    let circumstances = Circumstances::now();
+    let plan = Plan {
+        binaries: args.binaries.map_or_else(own_folder, Ok)?,
+        connections: args.connections,
+        restarts: args.restarts,
+        stops: args.stops,
+        pause: Duration::from_millis(args.pause),
+    };
+    let result = block_on(measure(&plan))?;
+    print!("{}", result.table());
+    let path = report::write(&args.out, "restarts", &circumstances, &result)?;
+    println!("written to {}", path.display());
+    result.check()
+}
