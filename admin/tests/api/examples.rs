@@ -88,20 +88,30 @@ fn is_time(digits: &str) -> bool {
     digits.len() == 13 && (digits.starts_with("17") || digits.starts_with("18"))
 }
 
-/// `yyyy-MM-dd HH:mm:ss` wherever it stands, made one and the same.
+/// Dates of all forms wherever they stand, made one and the same.
 fn without_dates(text: &str) -> String {
-    const FORM: &[u8] = b"0000-00-00 00:00:00";
+    const FORMS: [(&str, &str); 3] = [
+        ("0000-00-00 00:00:00", "2026-11-30 12:00:00"),
+        ("00-00 00:00:00", "11-30 12:00:00"),
+        ("0000-00-00T00:00:00.000+00:00", "2026-11-30T12:00:00.000+00:00"),
+    ];
+    FORMS.iter().fold(text.to_owned(), |text, (form, shown)| replaced(&text, form, shown))
+}
+
+/// The text with `shown` in all places of `form`, in which a zero stands for any digit.
+fn replaced(text: &str, form: &str, shown: &str) -> String {
     let fits = |window: &[u8]| {
-        window.iter().zip(FORM).all(|(byte, form)| match form {
+        window.iter().zip(form.bytes()).all(|(byte, form)| match form {
             b'0' => byte.is_ascii_digit(),
-            other => byte == other,
+            b'+' => matches!(byte, b'+' | b'-'),
+            other => *byte == other,
         })
     };
-    let Some(at) = text.as_bytes().windows(FORM.len()).position(fits) else {
+    let Some(at) = text.as_bytes().windows(form.len()).position(fits) else {
         return text.to_owned();
     };
-    let rest = without_dates(&text[at + FORM.len()..]);
-    format!("{}2026-11-30 12:00:00{rest}", &text[..at])
+    let rest = replaced(&text[at + form.len()..], form, shown);
+    format!("{}{shown}{rest}", &text[..at])
 }
 
 async fn call(admin: &TestAdmin, token: &str, example: &Example, names: &Names) -> Answer {
