@@ -122,7 +122,7 @@ mod tests {
         view.faults.push(own.clone());
         let mut gone = GatewayView { connected: false, ..view.clone() };
         add_faults(&registry, &mut gone, &on);
-        assert_eq!(gone.faults, [own.clone()]);
+        assert_eq!(gone.faults, std::slice::from_ref(&own));
         add_faults(&registry, &mut view, &on);
         assert_eq!(view.faults[0], own);
         let [_, added] = &view.faults[..] else { panic!("{:?}", view.faults) };
