@@ -36,11 +36,38 @@ fail() {
     exit 1
 }
 
+# holder PORT: who listens on it, as far as the system tells: `ss` may be absent, and whose files
+# are not ours to read are not known by name.
+holder() {
+    local hex inode link pid name
+    printf -v hex '%04X' "$1"
+    # Columns: number, address:port, peer, state (0A listens), …, inode the tenth.
+    for inode in $(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null \
+        | awk -v port=":$hex" '$4 == "0A" && substr($2, length($2) - 4) == port { print $10 }'); do
+        link=$(find /proc/[0-9]*/fd -lname "socket:\\[$inode\\]" -print -quit 2>/dev/null || true)
+        [[ -n $link ]] || continue
+        pid=${link#/proc/}
+        pid=${pid%%/*}
+        name=$(cat "/proc/$pid/comm" 2>/dev/null || true)
+        echo "${name:-a process} (process $pid)"
+        return
+    done
+    echo "a process that cannot be told, of another user perhaps"
+}
+
 # check_port NAME PORT VARIABLE
 check_port() {
     if (exec 3<>"/dev/tcp/127.0.0.1/$2") 2>/dev/null; then
-        fail "port $2 for the $1 is taken; choose another: $3=<port> make run"
+        fail "port $2 for the $1 is taken by $(holder "$2"); stop that, or choose another port:" \
+            "$3=<port> make run"
     fi
+}
+
+check_ports() {
+    check_port admin "$admin_port" LONGMEN_ADMIN_PORT
+    check_port gateway "$gateway_port" LONGMEN_GATEWAY_PORT
+    check_port "demo upstream" "$upstream_port" LONGMEN_UPSTREAM_PORT
+    check_port "gateway's management" "$management_port" LONGMEN_MANAGEMENT_PORT
 }
 
 # start NAME COMMAND…: its output goes to .data/run/NAME.log
@@ -173,17 +200,16 @@ register_demo() {
     fi
 }
 
+check_ports
 scripts/setup.sh run
-check_port admin "$admin_port" LONGMEN_ADMIN_PORT
-check_port gateway "$gateway_port" LONGMEN_GATEWAY_PORT
-check_port "demo upstream" "$upstream_port" LONGMEN_UPSTREAM_PORT
-check_port "gateway's management" "$management_port" LONGMEN_MANAGEMENT_PORT
 
 echo "building (profile $profile)"
 cargo build --locked --profile "$profile" \
     -p longmen-admin -p longmen-bootstrap -p longmen-benchmark --bins
 bin=${CARGO_TARGET_DIR:-target}/$profile
 
+# Building takes minutes: somebody may have come in between.
+check_ports
 mkdir -p "$data"
 chmod 700 "$data"
 trap stop_all EXIT

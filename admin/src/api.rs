@@ -2,6 +2,7 @@
 
 mod common;
 mod condition;
+mod conditioned;
 mod dashboard_user;
 mod discovery;
 mod discovery_upstream;

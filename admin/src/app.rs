@@ -9,6 +9,7 @@ use axum::{
     response::Redirect,
     routing::get,
 };
+use http::{Method, Uri};
 use longmen_core::lifecycle::Lifecycle;
 use tokio::{net::TcpListener, runtime::Handle};
 use tower_http::catch_panic::CatchPanicLayer;
@@ -114,10 +115,19 @@ fn router(state: &AppState, routes: Routes) -> anyhow::Result<Router> {
         "" => router,
         prefix => {
             let root = Redirect::to(prefix);
+            // The reference leaves what is beside its prefix to the server it runs in.
+            let below: Arc<str> = prefix.into();
+            let beside = async move |method: Method, uri: Uri| {
+                ApiError::refused(format!(
+                    "{method} {}: nothing answers here, expected a path below {below} \
+                     (server.servlet.context-path)",
+                    uri.path()
+                ))
+            };
             Router::new()
                 .nest(prefix, router)
                 .route(&format!("{prefix}/"), get(root))
-                .fallback(async || ApiError::Unreadable)
+                .fallback(beside)
         }
     };
     Ok(router

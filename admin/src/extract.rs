@@ -8,6 +8,7 @@
 //! Source: ShenYu 2.7.1 admin, order of checks as executed.
 
 mod body;
+mod json;
 mod multipart;
 mod nul;
 mod params;
@@ -25,8 +26,8 @@ use utoipa::openapi::{RefOr, Schema};
 
 use crate::{error::ApiError, state::AppState};
 
-pub(crate) use body::read_json;
 pub use body::{BatchEnabled, BatchIds, Body, Form, Ids, RequestBody, RequestForm};
+pub(crate) use json::read_json;
 pub use params::Path;
 pub(crate) use percent::path_segment;
 pub use query::{FromQuery, JavaType, Query, QueryArgs};

@@ -49,6 +49,8 @@ fn refused(why: impl std::fmt::Display) -> ExitCode {
 
 /// Marks the store as brought back from a backup.
 async fn mark(config: &AdminConfig) -> anyhow::Result<bool> {
+    // A wait for the database is told there.
+    telemetry::init(&config.logging).map_err(anyhow::Error::msg)?;
     let place = restore_mark(config).await?;
     println!("{place}: versions count anew, every gateway gets everything when it next connects");
     Ok(true)

@@ -20,6 +20,7 @@ mod endpoint;
 mod gateways;
 mod handshake;
 mod hub;
+mod missing;
 mod object;
 mod patience;
 mod pruner;
@@ -32,6 +33,7 @@ mod token;
 use std::sync::Arc;
 
 use axum::extract::ws::Utf8Bytes;
+use longmen_core::chain::Registry;
 use longmen_core::config::Secret;
 use longmen_core::lifecycle::Lifecycle;
 use longmen_core::sync::RunningMode;
@@ -108,6 +110,17 @@ impl Publisher {
         let pruner = pruner::run(store, history.clone(), patience, stop.clone());
         life.spawn(&runtime, "pruner", pruner);
         Ok(())
+    }
+
+    /// Warns of plugins that were just switched on and that connected gateways do not have.
+    pub(crate) fn switched_on<'a>(
+        &self,
+        registry: &Registry,
+        namespace: &str,
+        plugins: impl IntoIterator<Item = &'a str>,
+    ) {
+        let connected = self.gateways().connected(namespace);
+        missing::warn_of_switched_on(registry, &connected, namespace, plugins);
     }
 
     /// The gateways that are or were connected.

@@ -1,6 +1,7 @@
 //! What can go wrong with the store.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The result of everything that touches the store.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -8,23 +9,32 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Why something asked of the store was not done.
 ///
 /// A failed statement inside a transaction spoils that transaction: drop it, which rolls it back.
+///
+/// The texts are complete: what a driver saw stands in them, and so is no `source` besides, or
+/// whoever prints the chain would print it twice.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The database cannot be reached, or gave no connection in time.
-    #[error("database is not available: {source}")]
+    #[error("database is not available: {cause}")]
     Unavailable {
         /// What the driver saw.
-        #[source]
-        source: sqlx::Error,
+        cause: sqlx::Error,
+    },
+    /// The database did not answer while it was waited for, at the start.
+    #[error("it cannot be reached within {} s: {cause}", patience.as_secs())]
+    Unreachable {
+        /// How long it was waited for.
+        patience: Duration,
+        /// How the last attempt ended.
+        cause: String,
     },
     /// Another transaction stood in the way (lock time-out, deadlock, serialisation). Nothing was
     /// written; the whole unit of work may be tried again.
-    #[error("database is busy: {source}")]
+    #[error("database is busy: {cause}")]
     Busy {
         /// What the driver saw.
-        #[source]
-        source: sqlx::Error,
+        cause: sqlx::Error,
     },
     /// A row with the same key exists.
     #[error("{message}")]
@@ -43,20 +53,18 @@ pub enum Error {
         message: String,
     },
     /// Any other failure of a statement.
-    #[error("database statement at {at} failed: {source}")]
+    #[error("database statement at {at} failed: {cause}")]
     Sql {
         /// Source position of the statement.
         at: &'static str,
         /// What the driver saw.
-        #[source]
-        source: sqlx::Error,
+        cause: sqlx::Error,
     },
     /// The schema could not be brought up to date.
-    #[error("database migration failed: {source}")]
+    #[error("database migration failed: {cause}")]
     Migrate {
         /// Which step, and why.
-        #[source]
-        source: sqlx::migrate::MigrateError,
+        cause: sqlx::migrate::MigrateError,
     },
     /// The database is newer than this program, or not prepared by it.
     #[error("database schema is not ready: {0}")]
@@ -73,13 +81,12 @@ pub enum Error {
         lock: PathBuf,
     },
     /// A file of the SQLite store cannot be opened or protected.
-    #[error("database file {path}: {source}")]
+    #[error("database file {path}: {cause}")]
     File {
         /// Which file.
         path: PathBuf,
         /// What the system said.
-        #[source]
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// The address of the store cannot be used.
     #[error("database address {address}: {reason}")]
@@ -117,15 +124,15 @@ pub enum Error {
 
 impl Error {
     /// Sorts a driver's error; `at` is the source position of the statement.
-    pub(crate) fn sql(at: &'static str, source: sqlx::Error) -> Self {
+    pub(crate) fn sql(at: &'static str, cause: sqlx::Error) -> Self {
         use sqlx::error::ErrorKind;
 
-        match &source {
+        match &cause {
             sqlx::Error::Io(_)
             | sqlx::Error::Tls(_)
             | sqlx::Error::PoolTimedOut
             | sqlx::Error::PoolClosed
-            | sqlx::Error::WorkerCrashed => return Self::Unavailable { source },
+            | sqlx::Error::WorkerCrashed => return Self::Unavailable { cause },
             sqlx::Error::Database(database) => {
                 let constraint = || database.constraint().unwrap_or_default().to_owned();
                 let message = || database.message().to_owned();
@@ -144,23 +151,29 @@ impl Error {
                     Some(
                         "5" | "6" | "261" | "262" | "517" | "773" | "40001" | "40P01" | "55P03",
                     ) => {
-                        return Self::Busy { source };
+                        return Self::Busy { cause };
                     }
                     Some("57P01" | "57P02" | "57P03" | "53300") => {
-                        return Self::Unavailable { source };
+                        return Self::Unavailable { cause };
                     }
                     _ => {}
                 }
             }
             _ => {}
         }
-        Self::Sql { at, source }
+        Self::Sql { at, cause }
     }
 
     /// Whether trying the whole unit of work again can help.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        matches!(self, Self::Unavailable { .. } | Self::Busy { .. } | Self::NodeLeaseOver)
+        matches!(
+            self,
+            Self::Unavailable { .. }
+                | Self::Unreachable { .. }
+                | Self::Busy { .. }
+                | Self::NodeLeaseOver
+        )
     }
 
     /// Whether a row with the same key exists.
@@ -171,7 +184,7 @@ impl Error {
 }
 
 impl From<sqlx::migrate::MigrateError> for Error {
-    fn from(source: sqlx::migrate::MigrateError) -> Self {
-        Self::Migrate { source }
+    fn from(cause: sqlx::migrate::MigrateError) -> Self {
+        Self::Migrate { cause }
     }
 }

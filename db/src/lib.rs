@@ -29,6 +29,7 @@ mod location;
 mod migrate;
 mod page;
 mod pool;
+mod reach;
 pub mod repository;
 mod seed;
 mod state;

@@ -15,7 +15,7 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use crate::location::Location;
 use crate::statement::here;
 use crate::store::{Db, StoreOptions};
-use crate::{Error, Result, dialect};
+use crate::{Error, Result, dialect, reach};
 
 /// Prepared statements kept per connection.
 const STATEMENTS: usize = 250;
@@ -36,7 +36,7 @@ impl FileLock {
             Err(TryLockError::WouldBlock) => {
                 Err(Error::InUse { path: database.to_owned(), lock: path })
             }
-            Err(TryLockError::Error(source)) => Err(Error::File { path, source }),
+            Err(TryLockError::Error(cause)) => Err(Error::File { path, cause }),
         }
     }
 
@@ -52,6 +52,7 @@ pub(crate) async fn open(location: &Location, options: &StoreOptions) -> Result<
         Location::Postgres(connect) => {
             let wait = options.acquire_timeout;
             let connect = (**connect).clone().statement_cache_capacity(STATEMENTS);
+            reach::wait_for(&connect, &location.describe(), wait).await?;
             let pool = PgPoolOptions::new()
                 .max_connections(options.max_connections)
                 .acquire_timeout(options.acquire_timeout)
@@ -125,7 +126,7 @@ fn private_file(path: &Path) -> Result<File> {
         file.set_permissions(Permissions::from_mode(0o600))?;
         Ok(file)
     };
-    open().map_err(|source| Error::File { path: path.to_owned(), source })
+    open().map_err(|cause| Error::File { path: path.to_owned(), cause })
 }
 
 #[cfg(test)]

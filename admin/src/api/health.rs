@@ -1,6 +1,6 @@
 //! Whether the admin works.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
@@ -23,12 +23,19 @@ struct Component {
     status: &'static str,
 }
 
+/// How long the store may take to answer: whoever asks for health decides by it, and soon.
+const STORE_DEADLINE: Duration = Duration::from_secs(2);
+
 async fn health(context: Context, (): ()) -> ApiResult<Response> {
     let store = context.state().store();
-    let reachable = match store.read().await {
-        Ok(_) => true,
-        Err(error) => {
+    let reachable = match tokio::time::timeout(STORE_DEADLINE, store.read()).await {
+        Ok(Ok(_)) => true,
+        Ok(Err(error)) => {
             tracing::warn!(%error, "the store is out of reach");
+            false
+        }
+        Err(_) => {
+            tracing::warn!(after = ?STORE_DEADLINE, "the store does not answer");
             false
         }
     };

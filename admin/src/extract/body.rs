@@ -6,7 +6,7 @@ use longmen_db::repository::namespace;
 use serde::{Deserialize, de::DeserializeOwned};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::{Bind, Incoming, InputDoc, QueryArgs, Violations, lenient};
+use super::{Bind, Incoming, InputDoc, QueryArgs, Violations, lenient, read_json};
 use crate::{
     error::{ApiError, ApiResult},
     state::AppState,
@@ -166,7 +166,10 @@ pub struct BatchIds {
 impl<'de> Deserialize<'de> for BatchIds {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        #[serde(untagged)]
+        #[serde(
+            untagged,
+            expecting = "expected a list of ids, or an object with ids and namespaceId"
+        )]
         enum Shape {
             List(Vec<String>),
             #[serde(rename_all = "camelCase")]
@@ -208,19 +211,6 @@ impl BatchIds {
     pub fn into_parts(self) -> (Vec<String>, String) {
         (self.ids.unwrap_or_default(), self.namespace_id.unwrap_or_default())
     }
-}
-
-/// Reads a JSON body.
-///
-/// # Errors
-/// [`ApiError::Unreadable`]: no body, no JSON, or a member of a kind that cannot stand in; a refusal
-/// of U+0000 in a text.
-pub(crate) fn read_json<T: DeserializeOwned>(body: &[u8]) -> ApiResult<T> {
-    super::nul::refuse_in_json(body)?;
-    serde_json::from_slice(body).map_err(|error| {
-        tracing::debug!(%error, "a request body could not be read");
-        ApiError::Unreadable
-    })
 }
 
 fn describe_json<T: ToSchema>(doc: &mut InputDoc) {

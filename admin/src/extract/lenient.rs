@@ -88,16 +88,24 @@ fn whole(number: f64) -> Option<i64> {
     (number.abs() <= LIMIT).then(|| number.trunc() as i64)
 }
 
+/// How much of a refused text an error repeats, in characters.
+const SHOWN: usize = 64;
+
 fn unexpected<E: Error>(value: &Value, wanted: &str) -> E {
-    let kind = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
+    let found = match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(value) => format!("the number {value}"),
+        // Only members that are numbers or booleans refuse a text, and none of those is secret.
+        Value::String(text) => {
+            let shown: String = text.chars().take(SHOWN).collect();
+            let cut = if shown.len() < text.len() { "…" } else { "" };
+            format!("the text \"{}{cut}\"", shown.escape_debug())
+        }
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
     };
-    E::custom(format!("{kind} where {wanted} belongs"))
+    E::custom(format!("{found} where {wanted} belongs"))
 }
 
 #[cfg(test)]

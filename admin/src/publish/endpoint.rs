@@ -1,5 +1,7 @@
 //! The route `/websocket`, and the list of gateways.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -11,12 +13,14 @@ use axum::routing::get;
 use axum::{Extension, Json};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use longmen_core::sync::{NEGOTIATION_HEADER, NEGOTIATION_VERSION};
+use longmen_db::repository::namespace_plugin;
 use serde::Serialize;
 
 use super::Shared;
 use super::gateways::GatewayView;
 use super::handshake::{Opening, admit};
 use super::hub::Dialect;
+use super::missing;
 use super::session;
 use crate::context::Context;
 use crate::error::{ApiError, ApiResult};
@@ -50,7 +54,22 @@ pub fn routes() -> Routes {
 /// Answers with `{total, rows}`, the oldest connection first.
 async fn gateways(context: Context, (): ()) -> ApiResult<Response> {
     let shared = &context.state().publisher().0;
-    let rows: Vec<Row> = shared.gateways.list().into_iter().map(|view| shared.row(view)).collect();
+    let mut views = shared.gateways.list();
+    let mut enabled: HashMap<String, Vec<String>> = HashMap::new();
+    let mut tx = context.read().await?;
+    for view in &mut views {
+        let of_namespace = match enabled.entry(view.namespace.clone()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let rows = namespace_plugin::of_namespace(&mut tx, &view.namespace).await?;
+                let on = rows.into_iter().filter(|row| row.enabled).map(|row| row.name);
+                new.insert(on.collect())
+            }
+        };
+        missing::add_faults(context.state().plugins(), view, of_namespace);
+    }
+    drop(tx);
+    let rows: Vec<Row> = views.into_iter().map(|view| shared.row(view)).collect();
     Ok(Json(List { total: rows.len(), rows }).into_response())
 }
 

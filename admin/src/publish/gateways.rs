@@ -6,6 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use longmen_core::sync::GatewayFault;
 use serde::Serialize;
 
+use super::missing;
+
 /// Most gateways that are remembered after they went.
 const MAX_GONE: usize = 1024;
 
@@ -105,9 +107,18 @@ impl Gateways {
         now_ms: i64,
     ) {
         faults.truncate(MAX_FAULTS);
+        let mut told = None;
         if let Some(view) = self.lock().get_mut(&id) {
             (view.epoch, view.version) = (Some(epoch), Some(version));
-            (view.acknowledged_at, view.faults) = (Some(now_ms), faults);
+            view.acknowledged_at = Some(now_ms);
+            let before = std::mem::replace(&mut view.faults, faults);
+            if missing::fresh(&view.faults, &before).next().is_some() {
+                told = Some((view.clone(), before));
+            }
+        }
+        // Not while others wait for the lock.
+        if let Some((view, before)) = told {
+            missing::warn_of_faults(&view, &before);
         }
     }
 
@@ -118,10 +129,10 @@ impl Gateways {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn view(id: u64) -> GatewayView {
+    pub(in crate::publish) fn view(id: u64) -> GatewayView {
         GatewayView {
             id,
             namespace: "ns".into(),

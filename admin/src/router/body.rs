@@ -6,21 +6,28 @@ use std::sync::Arc;
 use axum::body::{Body, HttpBody as _};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::watch;
 
 /// What the bodies of all calls under way may hold together. Clones share it.
 #[derive(Debug, Clone)]
 pub struct BodyBudget {
-    /// One place per byte.
-    places: Arc<Semaphore>,
+    /// How many bytes are held.
+    held: Arc<watch::Sender<usize>>,
     max_bytes: usize,
+}
+
+/// A part of a [`BodyBudget`], given back when it is dropped.
+#[derive(Debug)]
+pub(super) struct Share {
+    of: Arc<watch::Sender<usize>>,
+    bytes: usize,
 }
 
 /// A body, and its share of the budget, which is given back when this is dropped.
 #[derive(Debug, Default)]
 pub(super) struct HeldBody {
     pub(super) bytes: Bytes,
-    pub(super) share: Option<OwnedSemaphorePermit>,
+    pub(super) share: Option<Share>,
 }
 
 /// Why a body was not read.
@@ -44,8 +51,13 @@ impl BodyBudget {
     /// A budget of `max_bytes`.
     #[must_use]
     pub fn new(max_bytes: usize) -> Self {
-        let max_bytes = max_bytes.min(Semaphore::MAX_PERMITS);
-        Self { places: Arc::new(Semaphore::new(max_bytes)), max_bytes }
+        Self { held: Arc::new(watch::Sender::new(0)), max_bytes }
+    }
+
+    /// Waits until `wanted` is true of the number of bytes that are held.
+    pub async fn until_held(&self, mut wanted: impl FnMut(usize) -> bool) {
+        // The sender is this budget's own.
+        drop(self.held.subscribe().wait_for(|held| wanted(*held)).await);
     }
 
     /// Reads a whole body of at most `limit` bytes. What has arrived is what counts against the
@@ -59,25 +71,41 @@ impl BodyBudget {
         }
         let mut body = pin!(body);
         let mut bytes = BytesMut::new();
-        let mut share: Option<OwnedSemaphorePermit> = None;
+        let mut share = Share { of: Arc::clone(&self.held), bytes: 0 };
         while let Some(frame) = body.frame().await {
             let Ok(data) = frame.map_err(BodyFault::Broken)?.into_data() else { continue };
             if data.len() > limit - bytes.len() {
                 return Err(BodyFault::TooLarge(limit));
             }
-            let more = self.take(data.len()).ok_or(BodyFault::Crowded(self.max_bytes))?;
-            match &mut share {
-                Some(share) => share.merge(more),
-                None => share = Some(more),
+            if !share.grow(data.len(), self.max_bytes) {
+                return Err(BodyFault::Crowded(self.max_bytes));
             }
             bytes.extend_from_slice(&data);
         }
-        Ok(HeldBody { bytes: bytes.freeze(), share })
+        Ok(HeldBody { bytes: bytes.freeze(), share: Some(share) })
     }
+}
 
-    fn take(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
-        let bytes = u32::try_from(bytes).ok()?;
-        Arc::clone(&self.places).try_acquire_many_owned(bytes).ok()
+impl Share {
+    /// Takes more, if all together then hold no more than `max_bytes`.
+    fn grow(&mut self, more: usize, max_bytes: usize) -> bool {
+        let taken = self.of.send_if_modified(|held| {
+            let fits = more <= max_bytes - *held;
+            if fits {
+                *held += more;
+            }
+            fits
+        });
+        if taken {
+            self.bytes += more;
+        }
+        taken
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.of.send_modify(|held| *held -= self.bytes);
     }
 }
 
@@ -99,7 +127,7 @@ mod tests {
             let fault = budget.read(body, 30).await.unwrap_err();
             assert!(matches!(fault, BodyFault::TooLarge(30)), "{fault}");
         }
-        assert_eq!(budget.places.available_permits(), 1000, "nothing is held");
+        assert_eq!(*budget.held.borrow(), 0, "nothing is held");
     }
 
     #[tokio::test]

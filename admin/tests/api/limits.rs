@@ -102,38 +102,28 @@ async fn bodies_under_way_are_bounded_together() {
     let path = "/namespace/insertOrUpdate";
     let mut held = announce(&admin, &format!("POST {path}"), &token, 1000).await;
     held.write_all(&[b' '; 999]).await.unwrap();
-    // Names are unique, and the first calls may come before the held bytes count.
-    let calls = std::sync::atomic::AtomicU32::new(0);
+    // Before that, a call could be first, and then the held body would be the one that is refused.
+    let bodies = admin.running().state().bodies();
+    timeout(DEADLINE, bodies.until_held(|bytes| bytes == 999)).await.expect("the bytes count");
+    let full = format!("{}{}", json!({"name": "x", "description": ""}), " ".repeat(900));
     let send = async || {
-        let name = format!("x{}", calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
-        let full = format!("{}{}", json!({"name": name, "description": ""}), " ".repeat(900));
         let headers = [
             ("X-Access-Token".to_owned(), token.clone()),
             ("Content-Type".to_owned(), "application/json".to_owned()),
         ];
-        admin.call("POST", path, &headers, Some(full)).await.json.unwrap()
+        admin.call("POST", path, &headers, Some(full.clone())).await.json.unwrap()
     };
-    let until = async |wanted: &dyn Fn(&Value) -> bool| {
-        timeout(DEADLINE, async {
-            loop {
-                let answer = send().await;
-                if wanted(&answer) {
-                    return answer;
-                }
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        })
-        .await
-        .unwrap()
-    };
-    let refused = until(&|answer| answer["code"] != 200).await;
+    let refused = send().await;
     assert_eq!(
         refused["message"],
         "request bodies under way would hold more than 1500 bytes together \
          (shenyu.limits.bodiesMaxBytes), try again later"
     );
-    // That what goes gives its share back is shown where bodies are read.
+    // What goes gives its share back: the admin sees that, and the next call is served.
     drop(held);
+    timeout(DEADLINE, bodies.until_held(|bytes| bytes == 0)).await.expect("the share comes back");
+    let served = send().await;
+    assert_eq!(served["code"], 200, "{served}");
     admin.stop().await;
 }
 

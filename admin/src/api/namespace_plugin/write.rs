@@ -56,6 +56,9 @@ pub(super) async fn update(
     audit::updated(&mut uow, audit::Kind::NamespacePlugin, &after.name, &what).await?;
     record_update(&mut uow, &before, &after);
     uow.commit().await?;
+    if enabled && !before.enabled {
+        told_if_missing(&context, &[after]);
+    }
     Ok(Reply::text("update success"))
 }
 
@@ -79,7 +82,7 @@ pub(super) async fn link(
     }
     let id = namespace_plugin::link(&mut uow, &namespace_id, &plugin_id).await?;
     let linked = namespace_plugin::find(&mut uow, &id).await?;
-    if let Some(linked) = linked {
+    if let Some(linked) = &linked {
         uow.record(
             Change::new(&*namespace_id, Group::Plugin, &*plugin_id, Operation::Create)
                 .after(&linked.to_model()),
@@ -88,6 +91,8 @@ pub(super) async fn link(
     audit::created(&mut uow, audit::Kind::NamespacePlugin, &template.name).await?;
     let response = NamespacePluginResponse::just_linked(template, namespace_id, &uow);
     uow.commit().await?;
+    let on: Vec<NamespacePluginRow> = linked.into_iter().filter(|row| row.enabled).collect();
+    told_if_missing(&context, &on);
     Ok(Reply::data(response))
 }
 
@@ -129,11 +134,12 @@ pub(super) async fn enabled(
 ) -> ApiResult<Reply<NoData>> {
     let mut uow = context.begin().await?;
     let ids = request.ids.unwrap_or_default();
-    let count = switch(&mut uow, &ids, request.enabled.unwrap_or_default()).await?;
+    let (count, on) = switch(&mut uow, &ids, request.enabled.unwrap_or_default()).await?;
     if count == 0 {
         return Err(ApiError::refused(UNKNOWN));
     }
     uow.commit().await?;
+    told_if_missing(&context, &on);
     Ok(Reply::text("enable success"))
 }
 
@@ -146,17 +152,18 @@ pub(super) async fn enabled_by_namespace(
     let plugin_ids = request.ids.unwrap_or_default();
     let mut uow = context.begin().await?;
     let ids = namespace_plugin::ids_of_plugins(&mut uow, namespace_id, &plugin_ids).await?;
-    switch(&mut uow, &ids, request.enabled.unwrap_or_default()).await?;
+    let (_, on) = switch(&mut uow, &ids, request.enabled.unwrap_or_default()).await?;
     uow.commit().await?;
+    told_if_missing(&context, &on);
     Ok(Reply::text("enable success"))
 }
 
-/// Switches links on or off, and returns how many there were.
+/// Switches links on or off. Out: how many there were, and those that were off and now are on.
 async fn switch<S: AsRef<str> + Sync>(
     uow: &mut UnitOfWork,
     ids: &[S],
     enabled: bool,
-) -> ApiResult<usize> {
+) -> ApiResult<(usize, Vec<NamespacePluginRow>)> {
     let held = namespace_plugin::find_many_for_update(uow, ids).await?;
     let ids: Vec<&str> = held.iter().map(|row| row.id.as_str()).collect();
     namespace_plugin::set_enabled(uow, &ids, enabled).await?;
@@ -166,7 +173,19 @@ async fn switch<S: AsRef<str> + Sync>(
         let what = audit::Differences::default().of("enabled", before.enabled, enabled).text();
         audit::updated(uow, audit::Kind::NamespacePlugin, &before.name, &what).await?;
     }
-    Ok(held.len())
+    let count = held.len();
+    let on = held.into_iter().filter(|before| enabled && !before.enabled).collect();
+    Ok((count, on))
+}
+
+/// Warns of those among what was just switched on that connected gateways do not have; the answer
+/// is the reference's.
+fn told_if_missing(context: &Context, on: &[NamespacePluginRow]) {
+    let state = context.state();
+    for row in on {
+        let name = [row.name.as_str()];
+        state.publisher().switched_on(state.plugins(), &row.namespace_id, name);
+    }
 }
 
 fn record_update(uow: &mut UnitOfWork, before: &NamespacePluginRow, after: &NamespacePluginRow) {

@@ -1,19 +1,20 @@
-//! Creating, changing, switching and deleting selectors.
+//! Creating, changing and deleting selectors.
 
 use longmen_core::model::{Level, Selector};
-use longmen_core::sync::{Event, Group};
 use longmen_db::repository::{self, conditioned, data_permission, namespace_plugin, selector};
-use longmen_db::{Change, Operation, Tx, UnitOfWork};
+use longmen_db::{Operation, Tx, UnitOfWork};
 
 use super::request::{SelectorDraft, SelectorRequest};
-use crate::api::common::{BatchDelete, MISSING_SELECTOR, absent, distinct, filled, missing};
-use crate::api::condition::{check_usable, in_words};
+use crate::api::common::missing;
+use crate::api::condition::check_usable;
+use crate::api::conditioned::request::ObjectRequest as _;
+use crate::api::conditioned::write::{changed, in_namespace, own_conditions, record_update};
 use crate::api::handle::validate_handle;
-use crate::audit::{self, Differences, Kind};
+use crate::audit::{self, Kind};
 use crate::context::Context;
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{BatchEnabled, Body, Path};
-use crate::reply::{NoData, Reply};
+use crate::extract::Body;
+use crate::reply::Reply;
 use crate::state::AppState;
 
 /// Stores a new selector, or changes the one that the body names. Answers its id.
@@ -30,85 +31,40 @@ pub(super) async fn create(
     linked(&mut uow, &draft, &plugin_name).await?;
     let id = uow.next_id()?;
     let stored = draft.to_selector(&id, &plugin_name);
-    selector::insert(&mut uow, &stored, &draft.new_conditions(&[])).await?;
-    let (user, namespace) = (&context.caller()?.user_id, &draft.namespace_id);
+    selector::insert(&mut uow, &stored, &draft.common.new_conditions(&[])).await?;
+    let (user, namespace) = (&context.caller()?.user_id, &draft.common.namespace_id);
     data_permission::grant_created(&mut uow, user, namespace, Level::Selector, &id).await?;
     uow.record(changed(&stored, Operation::Create).after(&stored));
-    audit::created(&mut uow, Kind::Selector, &draft.name).await?;
+    audit::created(&mut uow, Kind::Selector, &draft.common.name).await?;
     uow.commit().await?;
     Ok(Reply::new("create success", id))
 }
 
-/// Changes a selector. Answers how many there were: 0 when it is in another namespace.
-pub(super) async fn update(
-    context: Context,
-    (Path(id), Body(request)): (Path<String>, Body<SelectorRequest>),
-) -> ApiResult<Reply<u64>> {
-    let mut tx = context.read().await?;
-    if conditioned::find::<Selector>(&mut tx, &id).await?.is_none() {
-        return Err(missing("updateSelector.id", MISSING_SELECTOR));
-    }
-    drop(tx);
-    Ok(Reply::new("update success", change(&context, &id, &request).await?))
-}
-
-/// Switches selectors on or off.
-pub(super) async fn batch_enabled(
-    context: Context,
-    Body(request): Body<BatchEnabled>,
-) -> ApiResult<Reply<NoData>> {
-    let ids = distinct(request.ids.unwrap_or_default());
-    let enabled = request.enabled.unwrap_or_default();
-    let namespace = filled(request.namespace_id.as_deref());
-    let mut uow = context.begin().await?;
-    let rows = conditioned::find_many_for_update::<Selector>(&mut uow, &ids).await?;
-    let found = rows.iter().map(|row| &row.object);
-    let found: Vec<&Selector> = found.filter(|found| in_namespace(found, namespace)).collect();
-    absent(&ids, |id| found.iter().any(|found| found.id == id), "selectors")?;
-    conditioned::set_enabled::<Selector>(&mut uow, &ids, enabled).await?;
-    // In the order of the request, as the reference pushes them.
-    for before in ids.iter().filter_map(|id| found.iter().find(|found| found.id == *id)) {
-        let after = Selector { enabled, ..(*before).clone() };
-        uow.record(changed(&after, Operation::Update).before(*before).after(&after));
-        let what = differences(before, &after);
-        audit::updated(&mut uow, Kind::Selector, name(before), &what).await?;
-    }
-    uow.commit().await?;
-    Ok(Reply::text("enable success"))
-}
-
-/// Deletes selectors with their rules, bindings and grants. Answers how many there were.
-pub(super) async fn delete(
-    context: Context,
-    Body(request): Body<BatchDelete>,
-) -> ApiResult<Reply<usize>> {
-    let namespace = request.namespace_id.as_deref();
-    let mut uow = context.begin().await?;
-    let rows = conditioned::find_many_for_update::<Selector>(&mut uow, &request.ids()).await?;
-    let found = rows.iter().map(|row| &row.object);
-    let ids: Vec<&str> = found
-        .filter(|found| in_namespace(found, namespace))
-        .map(|found| found.id.as_str())
-        .collect();
+/// Deletes selectors with their rules, bindings and grants, and notes it for the gateways.
+///
+/// # Errors
+/// None of `asked` is a selector of the namespace; failures of the store.
+pub(super) async fn remove(
+    uow: &mut UnitOfWork,
+    asked: &[String],
+    ids: &[&str],
+    namespace: &str,
+) -> ApiResult<Vec<Selector>> {
     if ids.is_empty() {
         return Err(ApiError::refused(format!(
-            "ids: {:?} names no selector of the namespace {}, expected ids of its selectors",
-            request.ids(),
-            namespace.unwrap_or_default(),
+            "ids: {asked:?} names no selector of the namespace {namespace}, expected ids of its \
+             selectors"
         )));
     }
-    let removed = selector::delete(&mut uow, &ids).await?;
-    removed.record(&mut uow);
-    let names: Vec<&str> = removed.selectors.iter().map(name).collect();
-    audit::deleted(&mut uow, Kind::Selector, &names).await?;
-    uow.commit().await?;
-    Ok(Reply::new("delete success", removed.selectors.len()))
+    let removed = selector::delete(uow, ids).await?;
+    removed.record(uow);
+    Ok(removed.selectors)
 }
 
 /// Refuses a selector of a plugin that its namespace does not have: no list of that namespace would
 /// show it, and it would come into force by surprise once the plugin is linked. The refusal is ours.
 async fn linked(tx: &mut Tx, draft: &SelectorDraft, plugin_name: &str) -> ApiResult<()> {
-    let SelectorDraft { namespace_id, plugin_id, .. } = draft;
+    let (namespace_id, plugin_id) = (&draft.common.namespace_id, &draft.plugin_id);
     if namespace_plugin::find_by_plugin(tx, namespace_id, plugin_id).await?.is_some() {
         return Ok(());
     }
@@ -131,29 +87,31 @@ async fn checked(
     let plugin = repository::plugin::find(&mut tx, &draft.plugin_id).await?;
     // Seen by the field rules just before: only a deletion in between leads here.
     let plugin = plugin.ok_or_else(|| missing("pluginId", "plugin is not existed"))?;
-    validate_handle(state, &plugin.name, Level::Selector, draft.handle.as_deref())?;
+    validate_handle(state, &plugin.name, Level::Selector, draft.common.handle.as_deref())?;
     Ok((draft, plugin.name))
 }
 
 /// Replaces a selector and its conditions. Out: 0, and nothing is changed, when it is in another
 /// namespace than the request says.
-async fn change(context: &Context, id: &str, request: &SelectorRequest) -> ApiResult<u64> {
+pub(super) async fn change(
+    context: &Context,
+    id: &str,
+    request: &SelectorRequest,
+) -> ApiResult<u64> {
     let (draft, plugin_name) = checked(context.state(), request).await?;
     let mut uow = context.begin().await?;
     let Some(before) = conditioned::find_for_update::<Selector>(&mut uow, id).await? else {
         return Ok(0);
     };
     let before = before.object;
-    if !in_namespace(&before, Some(&draft.namespace_id)) {
+    if !in_namespace(&before, Some(&draft.common.namespace_id)) {
         return Ok(0);
     }
     same_plugin(&before, &draft)?;
-    let own = own_conditions(&mut uow, id).await?;
+    let own = own_conditions::<Selector>(&mut uow, id).await?;
     let after = draft.to_selector(id, &plugin_name);
-    let touched = selector::update(&mut uow, &after, &draft.new_conditions(&own)).await?;
-    uow.record(changed(&after, Operation::Update).before(&before).after(&after));
-    let what = differences(&before, &after);
-    audit::updated(&mut uow, Kind::Selector, &draft.name, &what).await?;
+    let touched = selector::update(&mut uow, &after, &draft.common.new_conditions(&own)).await?;
+    record_update(&mut uow, &before, &after).await?;
     uow.commit().await?;
     Ok(touched)
 }
@@ -168,39 +126,4 @@ fn same_plugin(before: &Selector, draft: &SelectorDraft) -> ApiResult<()> {
         "pluginId: {} is not the plugin of this selector, expected {plugin_id} ({})",
         draft.plugin_id, before.plugin_name,
     )))
-}
-
-async fn own_conditions(uow: &mut UnitOfWork, id: &str) -> ApiResult<Vec<String>> {
-    let rows = conditioned::conditions::<Selector>(uow, id).await?;
-    Ok(rows.into_iter().map(|row| row.id).collect())
-}
-
-fn in_namespace(selector: &Selector, namespace: Option<&str>) -> bool {
-    namespace.is_none_or(|wanted| selector.namespace_id.as_deref() == Some(wanted))
-}
-
-/// The entry of the change log, without the objects: stock gateways get every write as an update.
-fn changed(selector: &Selector, operation: Operation) -> Change {
-    let namespace = selector.namespace_id.clone().unwrap_or_default();
-    Change::new(namespace, Group::Selector, &*selector.id, operation).stock_event(Event::Update)
-}
-
-fn name(selector: &Selector) -> &str {
-    selector.name.as_deref().unwrap_or_default()
-}
-
-/// What the operation log says of an edit.
-fn differences(before: &Selector, after: &Selector) -> String {
-    let handle = |selector: &Selector| selector.handle.clone().unwrap_or_default();
-    Differences::default()
-        .of("name", name(before), name(after))
-        .of("type", before.selector_type, after.selector_type)
-        .of("matchMode", before.match_mode, after.match_mode)
-        .of("sort", before.sort.unwrap_or_default(), after.sort.unwrap_or_default())
-        .of("enabled", before.enabled, after.enabled)
-        .of("loged", before.logged, after.logged)
-        .of("continued", before.continued, after.continued)
-        .of("handle", handle(before), handle(after))
-        .of("conditions", in_words(before.conditions()), in_words(after.conditions()))
-        .text()
 }

@@ -60,3 +60,26 @@ async fn a_stop_says_goodbye_although_the_database_is_silent() {
     let ((), one, other) = tokio::join!(admin.stop_somehow(), stock.end(), ours.end());
     assert_eq!((one, other), (Some(1001), Some(1001)));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn health_is_down_soon_when_the_database_falls_silent() {
+    let url = tokio::task::spawn_blocking(fresh_database).await.unwrap();
+    let link = Link::to(&url).await;
+    let admin = admin_on(&link.url, Duration::from_secs(1)).await;
+    let health = async || admin.call("GET", "/actuator/health", &[], None).await;
+    assert_eq!(health().await.status, 200);
+    link.silence();
+    // A call's own limit is 20 s, and a wait for a connection would take 30.
+    for _ in 0..3 {
+        let begun = tokio::time::Instant::now();
+        let answer = health().await;
+        assert_eq!(answer.status, 503, "{}", answer.text);
+        let json = answer.json.unwrap();
+        assert_eq!(
+            (&json["status"], &json["components"]["db"]["status"]),
+            (&"DOWN".into(), &"DOWN".into())
+        );
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    }
+    admin.stop_somehow().await;
+}

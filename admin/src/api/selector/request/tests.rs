@@ -92,7 +92,7 @@ fn only_own_condition_ids_are_kept_and_values_are_trimmed() {
         {"id": "a", "paramType": "header", "operator": "=", "paramName": "y", "paramValue": "2"},
         {"id": "foreign", "paramType": "header", "operator": "=", "paramName": "z"},
     ]}));
-    let kept = request.draft().unwrap().new_conditions(&["a".to_owned(), "b".to_owned()]);
+    let kept = request.draft().unwrap().common.new_conditions(&["a".to_owned(), "b".to_owned()]);
     let ids: Vec<_> = kept.iter().map(|new| new.id.as_deref()).collect();
     assert_eq!(ids, [Some("a"), None, None]);
     assert_eq!(kept[0].condition.param_value.as_deref(), Some("1"));
