@@ -36,7 +36,7 @@ const FOUNDATIONS: [&str; 10] = [
 ];
 
 /// Foundations that come with the feature that needs them; until then declared only.
-const DEFERRED: [&str; 2] = ["moka", "reqwest"];
+const DEFERRED: [&str; 1] = ["moka"];
 
 /// One crypto provider, and no C library that is not built along.
 const FORBIDDEN: [&str; 6] = ["native-tls", "openssl", "openssl-sys", "ring", "rsa", "serde_yml"];
@@ -256,5 +256,25 @@ fn one_test_binary_per_crate() {
             })
             .collect();
         assert!(binaries.len() <= 1, "each is linked on its own: {binaries:?}");
+    }
+}
+
+/// Every test that the page of field cases names, by module and function, is there.
+#[test]
+fn the_tests_named_by_the_page_of_field_cases_exist() {
+    let page = read(&root().join("docs/field-cases.md"));
+    let named: Vec<(&str, &str)> =
+        page.split('`').skip(1).step_by(2).filter_map(|name| name.split_once("::")).collect();
+    assert!(named.len() > 20, "{named:?}");
+    let mut sources = Vec::new();
+    for folder in ["bootstrap/tests/e2e", "core/tests/conformance"] {
+        files(&root().join(folder), ".rs", &mut sources);
+    }
+    for (module, function) in named {
+        let found = sources.iter().any(|path| {
+            path.file_stem().is_some_and(|stem| stem == module)
+                && read(path).contains(&format!("async fn {function}("))
+        });
+        assert!(found, "docs/field-cases.md names {module}::{function}, which is nowhere");
     }
 }
