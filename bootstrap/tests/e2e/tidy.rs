@@ -1,6 +1,8 @@
 //! Rules of the workspace that no compiler checks: who may depend on whom, which libraries are
 //! used and which are not, how files are laid out.
 
+mod warnings;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -141,10 +141,12 @@ impl Reads<'_> {
         let of = |holder: &str, code: &str| {
             Regex::new(&format!(r"\b{holder}\s*\.\s*{name}\b")).expect("a pattern").is_match(code)
         };
-        let mut config = self.source.config.values();
+        // Keys have the names of fields in them.
+        let texts = Regex::new(r#""(?:[^"\\]|\\.)*""#).expect("a pattern");
+        let mut config = self.source.config.values().map(|code| texts.replace_all(code, ""));
         outside
             || of("self", &self.source.config[&field.file])
-            || config.any(|code| holders.iter().any(|holder| of(holder, code)))
+            || config.any(|code| holders.iter().any(|holder| of(holder, &code)))
     }
 }
 

@@ -172,7 +172,7 @@ async fn c30_sockets_survive_changes_of_other_selectors_and_of_their_own() {
     }
     all_alive(&mut sockets, "fresh").await;
     let other = |round: usize| {
-        let plugin = if round % 2 == 0 { "divide" } else { "websocket" };
+        let plugin = if round.is_multiple_of(2) { "divide" } else { "websocket" };
         objects(plugin, "/", &own, "{}").into_iter().map(move |frame| {
             let id = format!("d-{}", round % 10);
             frame

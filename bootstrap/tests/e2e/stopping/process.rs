@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -17,6 +18,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_longmen-bootstrap");
 pub(crate) struct Process {
     child: Child,
     log: Arc<Mutex<String>>,
+    reader: JoinHandle<()>,
     _folder: TempDir,
 }
 
@@ -52,14 +54,14 @@ impl Process {
         let stderr = child.stderr.take().unwrap();
         let log = Arc::new(Mutex::new(String::new()));
         let kept = Arc::clone(&log);
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
                 let mut kept = kept.lock().unwrap();
                 kept.push_str(&line);
                 kept.push('\n');
             }
         });
-        Self { child, log, _folder: folder }
+        Self { child, log, reader, _folder: folder }
     }
 
     pub(crate) fn log(&self) -> String {
@@ -91,11 +93,13 @@ impl Process {
         kill_process(pid, signal).unwrap();
     }
 
-    /// Waits for the end.
+    /// Waits for the end, and until all of the log is read.
     pub(crate) async fn ended(&mut self) -> ExitStatus {
         let begun = Instant::now();
         loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
+            if let Some(status) = self.child.try_wait().unwrap()
+                && self.reader.is_finished()
+            {
                 return status;
             }
             assert!(begun.elapsed() < LIMIT, "does not end: {}", self.log());
