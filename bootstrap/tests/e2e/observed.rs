@@ -107,7 +107,7 @@ async fn clients_that_leave_and_websockets_are_logged_at_their_end() {
     let begun = b"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nbegun";
     leaver.write_all(begun).await.unwrap();
     let mut answer = Vec::new();
-    while !answer.ends_with(b"begun\r\n") {
+    while !answer.windows(5).any(|five| five == b"begun") {
         let read = tokio::time::timeout(LIMIT, leaver.read_buf(&mut answer)).await.unwrap();
         assert!(read.unwrap() > 0, "{}", String::from_utf8_lossy(&answer));
     }
