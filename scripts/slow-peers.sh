@@ -2,11 +2,11 @@
 # slowhttptest (slow heads, slow bodies, slow reading) and h2load against a gateway that runs already, with ordinary
 # traffic by wrk beside each: what becomes of the slow ones, and what the others notice. Prints a table in Markdown.
 #
-#   scripts/slow-peers.sh [http://localhost:9195/demo]      a path whose /4k is served by `longmen-bench origin`
+#   scripts/slow-peers.sh [http://localhost:9195]      where /4k and /echo are those of `longmen-bench origin`
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-base=${1:-http://localhost:9195/demo}
+base=${1:-http://localhost:9195}
 seconds=40
 connections=1000
 
