@@ -9,7 +9,7 @@ use crate::stage::own_folder;
 
 /// Where a result goes.
 #[derive(Debug, clap::Args)]
-pub struct Results {
+pub(super) struct Results {
     /// Folder the result is written into.
     #[arg(long, default_value = "benchmark/results")]
     out: PathBuf,
@@ -17,7 +17,7 @@ pub struct Results {
 
 /// An admin and a gateway that run already.
 #[derive(Debug, clap::Args)]
-pub struct Installation {
+pub(super) struct Installation {
     /// The admin, http://host:port.
     #[arg(long, default_value = "http://127.0.0.1:9095")]
     pub admin: String,
@@ -34,7 +34,7 @@ pub struct Installation {
 
 /// Where the programs are that a command starts.
 #[derive(Debug, clap::Args)]
-pub struct Binaries {
+pub(super) struct Binaries {
     /// Folder of the binaries; the one this program is in when absent.
     #[arg(long)]
     binaries: Option<PathBuf>,
@@ -45,7 +45,7 @@ impl Results {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn write<T: Serialize>(
+    pub(super) fn write<T: Serialize>(
         &self,
         name: &str,
         circumstances: &Circumstances,
@@ -62,7 +62,7 @@ impl Binaries {
     ///
     /// # Errors
     /// When none was given, and the system does not tell where this program is.
-    pub fn folder(self) -> anyhow::Result<PathBuf> {
+    pub(super) fn folder(self) -> anyhow::Result<PathBuf> {
         self.binaries.map_or_else(own_folder, Ok)
     }
 }
