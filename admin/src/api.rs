@@ -1,5 +1,6 @@
 //! The endpoints, one module per resource. To add one: its module here, its line in [`routes`].
 
+mod client;
 mod common;
 mod condition;
 mod conditioned;
@@ -45,5 +46,6 @@ pub fn routes() -> Routes {
         .merge(discovery::routes())
         .merge(discovery_upstream::routes())
         .merge(meta_data::routes())
+        .merge(client::routes())
         .merge(publish::routes())
 }

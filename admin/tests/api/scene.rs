@@ -8,7 +8,7 @@ use longmen_db::repository::{namespace, permission, role, user};
 use longmen_db::{Actor, ChangeRow, Since, Store, current_version, since};
 use serde_json::{Value, json};
 
-use crate::support::{PASSWORD, TestAdmin};
+use crate::support::{Answer, PASSWORD, TestAdmin};
 
 /// The plugin `divide`, as the seed has it.
 pub(crate) const DIVIDE: &str = "5";
@@ -76,6 +76,15 @@ impl Scene {
     ) -> Value {
         let body = (!body.is_null()).then_some(body);
         self.admin.api(token, method, path, body).await
+    }
+
+    /// The answer to a call that answers a bare text.
+    pub(crate) async fn text(&self, method: &str, path: &str, body: &Value) -> Answer {
+        let headers = [
+            ("X-Access-Token".to_owned(), self.token.clone()),
+            ("Content-Type".to_owned(), "application/json; charset=utf-8".to_owned()),
+        ];
+        self.admin.call(method, path, &headers, Some(body.to_string())).await
     }
 
     /// The data of a call that must succeed.
