@@ -1,5 +1,6 @@
 //! The endpoints, one module per resource. To add one: its module here, its line in [`routes`].
 
+mod api_doc;
 mod client;
 mod common;
 mod condition;
@@ -47,5 +48,6 @@ pub fn routes() -> Routes {
         .merge(discovery_upstream::routes())
         .merge(meta_data::routes())
         .merge(client::routes())
+        .merge(api_doc::routes())
         .merge(publish::routes())
 }

@@ -1,7 +1,12 @@
 //! What registering clients share: how many are served at once, and who has just said good-bye.
 
+pub(crate) mod held;
+pub(crate) mod mirror;
+pub(crate) mod probes;
+
 use std::collections::HashMap;
 use std::future::Future;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,8 +18,9 @@ use tokio::time::Instant;
 use crate::error::{ApiError, ApiResult};
 use crate::state::AppState;
 
-/// Registrations that are written at a time; more wait. Each takes a connection of the store.
-const AT_ONCE: usize = 16;
+/// Registrations that are written at a time; more wait. Each takes a connection of the store, and those
+/// of one namespace and plugin follow one another anyway.
+const AT_ONCE: usize = 4;
 
 /// How often one is tried. They are idempotent, so what may or may not have been written is written
 /// again.
@@ -27,8 +33,11 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// every ten seconds from a thread of its own, which goes on while the process stops.
 const FAREWELL: Duration = Duration::from_secs(60);
 
-/// So many good-byes are remembered.
-const MAX_DEPARTED: usize = 65_536;
+/// How long a heartbeat shows that an instance is alive, though no probe reaches it: three of them.
+const BEAT: Duration = Duration::from_secs(30);
+
+/// So many good-byes, and so many heartbeats, are remembered.
+const MAX_KNOWN: usize = 65_536;
 
 /// The shared part of all registrations.
 #[derive(Debug)]
@@ -36,6 +45,7 @@ pub(crate) struct Registration {
     slots: Arc<Semaphore>,
     dropped: Throttle,
     departed: Mutex<HashMap<Instance, Instant>>,
+    beats: Mutex<HashMap<(String, String), Instant>>,
 }
 
 /// One instance of a service.
@@ -57,6 +67,7 @@ impl Default for Registration {
             slots: Arc::new(Semaphore::new(AT_ONCE)),
             dropped: Throttle::default(),
             departed: Mutex::default(),
+            beats: Mutex::default(),
         }
     }
 }
@@ -65,13 +76,26 @@ impl Registration {
     /// Remembers that an instance said good-bye.
     pub(crate) fn departed(&self, instance: Instance) {
         let now = Instant::now();
+        let mut beats = self.beats.lock().unwrap_or_else(PoisonError::into_inner);
+        beats.remove(&(instance.namespace_id.clone(), instance.url.clone()));
+        drop(beats);
         let mut departed = self.departed.lock().unwrap_or_else(PoisonError::into_inner);
-        if departed.len() >= MAX_DEPARTED {
-            departed.retain(|_, until| *until > now);
-        }
-        if departed.len() < MAX_DEPARTED {
-            departed.insert(instance, now + FAREWELL);
-        }
+        remember(&mut departed, instance, now + FAREWELL, now);
+    }
+
+    /// Remembers that an instance said it is alive.
+    pub(crate) fn beat(&self, instance: &Instance) {
+        let now = Instant::now();
+        let mut beats = self.beats.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (instance.namespace_id.clone(), instance.url.clone());
+        remember(&mut beats, key, now + BEAT, now);
+    }
+
+    /// Whether an instance at an address said a moment ago that it is alive.
+    pub(crate) fn is_beating(&self, namespace_id: &str, url: &str) -> bool {
+        let beats = self.beats.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (namespace_id.to_owned(), url.to_owned());
+        beats.get(&key).is_some_and(|until| *until > Instant::now())
     }
 
     /// Whether an instance said good-bye a moment ago.
@@ -83,6 +107,16 @@ impl Registration {
     /// Forgets a good-bye: the instance is back.
     pub(crate) fn arrived(&self, instance: &Instance) {
         self.departed.lock().unwrap_or_else(PoisonError::into_inner).remove(instance);
+    }
+}
+
+/// Notes until when something counts, unless there is no room even without what counts no more.
+fn remember<K: Eq + Hash>(known: &mut HashMap<K, Instant>, key: K, until: Instant, now: Instant) {
+    if known.len() >= MAX_KNOWN {
+        known.retain(|_, until| *until > now);
+    }
+    if known.len() < MAX_KNOWN {
+        known.insert(key, until);
     }
 }
 

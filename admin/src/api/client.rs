@@ -8,15 +8,16 @@
 //! address makes its selector where it comes before the metadata; a heartbeat brings a lost address
 //! back and tells gateways nothing otherwise; writes need `system:plugin:edit`.
 
+mod api_doc;
 mod condition;
 mod kind;
 mod meta_data;
-mod mirror;
 mod offline;
 mod request;
 mod target;
 mod uri;
 
+use self::api_doc::ApiDocRegister;
 use self::kind::Kind;
 use self::request::{EventType, MetaDataRegister, UriRegister};
 use crate::context::Context;
@@ -43,6 +44,12 @@ pub(crate) fn routes() -> Routes {
             "Registers an instance, or says that it is alive",
             register_uri,
         )
+        .post(
+            "/shenyu-client/register-apiDoc",
+            EDIT,
+            "Registers the description of an API for people",
+            register_api_doc,
+        )
         .post("/shenyu-client/offline", EDIT, "Takes an instance out", go_offline)
 }
 
@@ -54,6 +61,19 @@ async fn register_meta_data(
     registration::run(&state, "a registered API", move || {
         let (context, request) = (context.clone(), request.clone());
         async move { meta_data::store(&context, &request).await }
+    })
+    .await?;
+    Ok(SUCCESS)
+}
+
+async fn register_api_doc(
+    context: Context,
+    Body(request): Body<ApiDocRegister>,
+) -> ApiResult<PlainText> {
+    let state = context.state().clone();
+    registration::run(&state, "a registered description", move || {
+        let (context, request) = (context.clone(), request.clone());
+        async move { api_doc::store(&context, &request).await }
     })
     .await?;
     Ok(SUCCESS)

@@ -1,16 +1,30 @@
 //! Services that register themselves, as the SDKs of the reference do it.
 
+mod lives;
+mod probes;
+mod recordings;
 mod rows;
 
 use longmen_core::model::DEFAULT_NAMESPACE;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, object, on_both_stores, outline, with};
-use rows::{Rows, rows};
+use lives::{
+    a_good_bye_is_told_to_stock_gateways, instances_and_restarts_at_once_end_in_the_same_rows,
+    other_protocols_are_stored, what_a_person_configured_stays, what_cannot_be_stored_is_left_out,
+};
+use recordings::the_recorded_clients_are_served;
+use rows::rows;
 
 on_both_stores!(
     an_api_and_an_instance_make_a_route,
     the_same_again_changes_nothing,
+    the_recorded_clients_are_served,
+    instances_and_restarts_at_once_end_in_the_same_rows,
+    what_a_person_configured_stays,
+    a_good_bye_is_told_to_stock_gateways,
+    other_protocols_are_stored,
+    what_cannot_be_stored_is_left_out,
 );
 
 /// An API as the Java SDK sends it (sync.md, T28).
@@ -80,7 +94,8 @@ async fn an_api_and_an_instance_make_a_route(scene: &Scene) {
     let shown = scene.get(&format!("/selector/{id}")).await;
     assert_eq!(shown["discoveryUpstreams"][0]["url"], "127.0.0.1:8189");
     assert_eq!(shown["discoveryVO"]["discoveryName"], "divide_default_discovery");
-    let list = format!("/rule?selectorId={id}&namespaceId={DEFAULT_NAMESPACE}&currentPage=1&pageSize=9");
+    let list =
+        format!("/rule?selectorId={id}&namespaceId={DEFAULT_NAMESPACE}&currentPage=1&pageSize=9");
     let rules = scene.get(&list).await;
     assert_eq!(rules["dataList"][0]["name"], "/http/order/findById");
 }
@@ -101,5 +116,4 @@ async fn the_same_again_changes_nothing(scene: &Scene) {
     let other = with(api("/http/a"), json!({"methodName": "find"}));
     send(scene, "register-metadata", other).await;
     assert_eq!(outline(&scene.changes_after(version).await), ["META_DATA update UPDATE"]);
-    let _: &Rows = &once;
 }

@@ -53,7 +53,7 @@ impl Scene {
         Self::of(TestAdmin::with(|config| config.store = StoreConfig::Postgres { url }).await).await
     }
 
-    async fn of(admin: TestAdmin) -> Self {
+    pub(crate) async fn of(admin: TestAdmin) -> Self {
         let token = admin.token("admin", PASSWORD).await;
         Self { admin, token }
     }

@@ -170,22 +170,7 @@ impl UriRegister {
     /// # Errors
     /// Field, value and expectation.
     pub(super) fn event(&self, absent: EventType) -> Result<EventType, String> {
-        Ok(match filled(self.event_type.as_deref()) {
-            None => absent,
-            Some("REGISTER") => EventType::Register,
-            Some("UPDATED") => EventType::Updated,
-            Some("DELETED") => EventType::Deleted,
-            Some("IGNORED") => EventType::Ignored,
-            Some("OFFLINE") => EventType::Offline,
-            Some("HEARTBEAT") => EventType::Heartbeat,
-            Some(other) => {
-                return Err(format!(
-                    "eventType: {:?} is none, expected REGISTER, UPDATED, DELETED, IGNORED, \
-                     OFFLINE or HEARTBEAT",
-                    other.chars().take(64).collect::<String>()
-                ));
-            }
-        })
+        event(self.event_type.as_deref(), absent)
     }
 
     /// The instance, and its protocol.
@@ -226,13 +211,40 @@ impl RequestBody for UriRegister {
     }
 }
 
+/// What an event means; `absent` where there is none.
+///
+/// # Errors
+/// Field, value and expectation.
+pub(super) fn event(text: Option<&str>, absent: EventType) -> Result<EventType, String> {
+    Ok(match filled(text) {
+        None => absent,
+        Some("REGISTER") => EventType::Register,
+        Some("UPDATED") => EventType::Updated,
+        Some("DELETED") => EventType::Deleted,
+        Some("IGNORED") => EventType::Ignored,
+        Some("OFFLINE") => EventType::Offline,
+        Some("HEARTBEAT") => EventType::Heartbeat,
+        Some(other) => {
+            return Err(format!(
+                "eventType: {:?} is none, expected REGISTER, UPDATED, DELETED, IGNORED, OFFLINE or \
+                 HEARTBEAT",
+                other.chars().take(64).collect::<String>()
+            ));
+        }
+    })
+}
+
 /// A name with one slash before it. The reference adds it to metadata only, so that an instance with
 /// a context path without one never finds its selector.
 fn selector_name(name: &str) -> String {
     if name.starts_with('/') { name.to_owned() } else { format!("/{name}") }
 }
 
-fn required<'a>(field: &str, text: Option<&'a str>) -> ApiResult<&'a str> {
+/// A text that must be there, short enough to find rows by.
+///
+/// # Errors
+/// Field, value and expectation.
+pub(super) fn required<'a>(field: &str, text: Option<&'a str>) -> ApiResult<&'a str> {
     let Some(text) = filled(text) else {
         return Err(ApiError::refused(format!("{field}: is blank, expected a text")));
     };

@@ -9,13 +9,13 @@ use longmen_db::repository::discovery::NewDiscovery;
 use longmen_db::repository::upstream::{self, NewUpstream, Origin, UpstreamRow};
 use tokio::net::TcpStream;
 
-use super::mirror;
 use super::request::UriRegister;
 use super::target::{Target, inside};
 use crate::api::discovery::LOCAL;
 use crate::context::Context;
 use crate::error::{ApiError, ApiResult};
-use crate::registration::Instance;
+use crate::registration::held::{DOWN, UP, revived};
+use crate::registration::{Instance, mirror};
 
 /// Share of the traffic of an instance that registers.
 const WEIGHT: i32 = 50;
@@ -25,9 +25,6 @@ const PROPS: &str = "{\"warmupTime\":\"10\"}";
 
 /// How long a probe within a call may take: the Go SDK waits a second for the answer.
 const PROBE: Duration = Duration::from_millis(300);
-
-pub(super) const UP: i32 = 0;
-pub(super) const DOWN: i32 = 1;
 
 /// Stores an instance, with its selector where that is missing. One that cannot be reached is stored
 /// as down, and brought in by a later probe or heartbeat.
@@ -50,6 +47,7 @@ pub(super) async fn beat(context: &Context, request: &UriRegister) -> ApiResult<
     if context.state().registration().is_departed(&instance) {
         return Ok(());
     }
+    context.state().registration().beat(&instance);
     let mut tx = context.read().await?;
     let known = find(&mut tx, &instance).await?;
     drop(tx);
@@ -70,17 +68,6 @@ enum Missing {
 async fn find(tx: &mut Tx, instance: &Instance) -> ApiResult<Option<UpstreamRow>> {
     let Instance { namespace_id, plugin, selector, url } = instance;
     Ok(upstream::find_of_selector(tx, namespace_id, plugin, selector, url).await?)
-}
-
-/// From whom a row is once its instance is back; none where nothing is to be done: it is up, or a
-/// person took it out.
-pub(super) fn revived(row: &UpstreamRow) -> Option<Origin> {
-    match row.origin {
-        _ if row.upstream_status == UP => None,
-        Origin::Configured => None,
-        Origin::Registered => Some(Origin::Registered),
-        Origin::Away => Some(Origin::Configured),
-    }
 }
 
 async fn bring_in(

@@ -4,19 +4,19 @@
 //! the other plugins from the list of upstreams. The list is what counts here; the settings follow it.
 
 use longmen_core::model::{Selector, Upstream, UpstreamList};
+use longmen_core::sync::{Event, Group};
 use longmen_db::repository::selector;
-use longmen_db::{Operation, UnitOfWork};
+use longmen_db::{Change, Operation, UnitOfWork};
 use serde_json::{Value, json};
 
-use super::uri::UP;
-use crate::api::conditioned::write::changed;
+use super::held::UP;
 use crate::error::ApiResult;
 
 /// Brings the settings of a selector up to its list, if its plugin keeps upstreams there.
 ///
 /// # Errors
 /// Failures of the store.
-pub(super) async fn follow(
+pub(crate) async fn follow(
     uow: &mut UnitOfWork,
     before: &Selector,
     list: &UpstreamList,
@@ -36,7 +36,9 @@ pub(super) async fn follow(
     }
     selector::set_handle(uow, &before.id, Some(&handle)).await?;
     let after = Selector { handle: Some(handle), ..before.clone() };
-    uow.record(changed(&after, Operation::Update).before(before).after(&after));
+    let namespace = after.namespace_id.clone().unwrap_or_default();
+    let change = Change::new(namespace, Group::Selector, &*after.id, Operation::Update);
+    uow.record(change.stock_event(Event::Update).before(before).after(&after));
     Ok(())
 }
 
