@@ -33,8 +33,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// every ten seconds from a thread of its own, which goes on while the process stops.
 const FAREWELL: Duration = Duration::from_secs(60);
 
-/// How long a heartbeat shows that an instance is alive, though no probe reaches it: three of them.
-const BEAT: Duration = Duration::from_secs(30);
+/// How long a heartbeat shows that an instance is alive, though no probe reaches it: two of them, as
+/// long as the reference calls an instance online.
+const BEAT: Duration = Duration::from_secs(20);
 
 /// So many good-byes, and so many heartbeats, are remembered.
 const MAX_KNOWN: usize = 65_536;

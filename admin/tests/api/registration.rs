@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 
 use crate::scene::{Scene, object, on_both_stores, outline, with};
 use lives::{
-    a_good_bye_is_told_to_stock_gateways, instances_and_restarts_at_once_end_in_the_same_rows,
-    other_protocols_are_stored, what_a_person_configured_stays, what_cannot_be_stored_is_left_out,
+    a_caller_who_leaves_is_served_all_the_same, a_good_bye_is_told_to_stock_gateways,
+    instances_and_restarts_at_once_end_in_the_same_rows, other_protocols_are_stored,
+    what_a_person_configured_stays, what_cannot_be_stored_is_left_out,
 };
 use recordings::the_recorded_clients_are_served;
 use rows::rows;
@@ -23,6 +24,7 @@ on_both_stores!(
     instances_and_restarts_at_once_end_in_the_same_rows,
     what_a_person_configured_stays,
     a_good_bye_is_told_to_stock_gateways,
+    a_caller_who_leaves_is_served_all_the_same,
     other_protocols_are_stored,
     what_cannot_be_stored_is_left_out,
 );

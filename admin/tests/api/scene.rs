@@ -107,6 +107,11 @@ impl Scene {
         answer["message"].as_str().unwrap_or_default().to_owned()
     }
 
+    /// The token of its super user.
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
     pub(crate) fn store(&self) -> &Store {
         self.admin.running().state().store()
     }

@@ -1,11 +1,20 @@
 //! Instances that come and go, with people editing in between.
 
+use std::time::Duration;
+
 use longmen_core::model::DEFAULT_NAMESPACE;
+use longmen_db::Actor;
+use longmen_db::repository::namespace_plugin;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use super::rows::rows;
 use super::{api, instance, send};
-use crate::scene::{Scene, object, outline, with};
+use crate::scene::{DIVIDE, Scene, object, outline, with};
+
+/// Nothing takes longer, or it never comes.
+const DEADLINE: Duration = Duration::from_secs(20);
 
 const PATHS: [&str; 4] = ["/http/a", "/http/b/**", "/http/%7Bid%7D/c", "/http/d"];
 
@@ -165,6 +174,42 @@ pub(super) async fn a_good_bye_is_told_to_stock_gateways(scene: &Scene) {
     let told = scene.changes_after(version).await;
     assert_eq!(outline(&told), ["DISCOVER_UPSTREAM update UPDATE"]);
     assert_eq!(object(&told[0].after)["upstreamDataList"], json!([]));
+}
+
+/// The Go SDK waits a second for the answer.
+pub(super) async fn a_caller_who_leaves_is_served_all_the_same(scene: &Scene) {
+    let mut wake = scene.store().wake_up();
+    // Nobody else writes meanwhile.
+    let mut uow = scene.store().begin(Actor::system()).await.unwrap();
+    let link = namespace_plugin::find_by_plugin(&mut uow, DEFAULT_NAMESPACE, DIVIDE).await;
+    let ids = [link.unwrap().unwrap().id];
+    namespace_plugin::find_many_for_update(&mut uow, &ids).await.unwrap();
+
+    let body = api("/http/a").to_string();
+    let request = format!(
+        "POST /shenyu-client/register-metadata HTTP/1.1\r\nHost: a\r\nX-Access-Token: {}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        scene.token(),
+        body.len()
+    );
+    let mut caller = TcpStream::connect(scene.admin.running().addr).await.unwrap();
+    caller.write_all(request.as_bytes()).await.unwrap();
+    // Long enough to be read; what is waited for below is the work that began then.
+    let early = tokio::time::timeout(Duration::from_millis(500), caller.read_u8()).await;
+    assert!(early.is_err(), "answered before it was stored");
+    caller.shutdown().await.unwrap();
+    let mut left = Vec::new();
+    let seen = tokio::time::timeout(DEADLINE, caller.read_to_end(&mut left)).await;
+    seen.expect("the admin saw that the caller left").unwrap();
+    assert!(left.is_empty(), "answered before it was stored");
+
+    drop(uow);
+    let stored = async {
+        while rows(scene).await.rules.len() < 2 {
+            let _ = tokio::time::timeout(Duration::from_millis(100), wake.next()).await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, stored).await.expect("it was stored all the same");
 }
 
 /// As the SDKs send them (sync.md, T32 to T34).
