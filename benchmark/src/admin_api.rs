@@ -126,6 +126,16 @@ impl AdminApi {
         self.call(Method::POST, "/rule", Some(&rule.to_json(None))).await.map(drop)
     }
 
+    /// Creates an enabled rule with a handle of its own.
+    ///
+    /// # Errors
+    /// When the admin refuses.
+    pub async fn create_rule_with(&mut self, rule: &Rule, handle: &Value) -> anyhow::Result<()> {
+        let mut body = rule.to_json(None);
+        body["handle"] = handle.to_string().into();
+        self.call(Method::POST, "/rule", Some(&body)).await.map(drop)
+    }
+
     /// The id of the rule of that name in a selector.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ pub mod idle_close;
 pub mod odd;
 pub mod origin;
 pub mod restarts;
+mod shared;
 pub mod soak;
 pub mod watch;
 

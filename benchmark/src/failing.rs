@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use serde::Serialize;
+use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
@@ -24,6 +25,9 @@ const PATH: &str = "/4k";
 /// The name of the upstream that is bad.
 const BAD: &str = "U4";
 
+/// The time limit of an attempt. A failed one is repeated once, at another upstream.
+const LIMIT: Duration = Duration::from_millis(500);
+
 /// Failures that are told in words.
 const MAX_EXAMPLES: usize = 3;
 
@@ -37,7 +41,7 @@ pub enum Trouble {
     Dead,
     /// Each answer begins 300 ms late.
     Slow,
-    /// It takes requests and never answers within their time limit.
+    /// It takes requests and never answers within their time limit of 500 ms.
     Mute,
     /// Its process ends and comes back, two seconds each.
     Flapping,
@@ -146,7 +150,12 @@ async fn route(api: &mut AdminApi, upstreams: &[String]) -> anyhow::Result<()> {
     let selector = api.create_selector("failing", 1, &PathCondition::equal(PATH)).await?;
     api.bind(&selector, "failing", upstreams).await?;
     let (name, condition) = ("failing".to_owned(), PathCondition::equal(PATH));
-    api.create_rule(&Rule { selector_id: selector, name, sort: 1, condition }).await
+    let rule = Rule { selector_id: selector, name, sort: 1, condition };
+    let handle = json!({
+        "loadBalance": "roundRobin", "retryStrategy": "failover", "retry": 1,
+        "timeout": u64::try_from(LIMIT.as_millis()).unwrap_or(u64::MAX),
+    });
+    api.create_rule_with(&rule, &handle).await
 }
 
 async fn run(
@@ -168,17 +177,24 @@ async fn run(
     // The connections of all clients are open and every upstream has answered.
     tokio::time::sleep(Duration::from_secs(1)).await;
     *seen.lock().unwrap_or_else(PoisonError::into_inner) = Seen::default();
-    make_trouble(trouble, fourth, plan.time).await?;
+    let fourth = make_trouble(trouble, fourth, plan.time).await?;
     stop.cancel();
     while let Some(ended) = clients.join_next().await {
         ended.context("a client")?;
     }
+    // Not before the last answer: what it still has in work would be failed over.
+    drop(fourth);
     let seen = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
     let Seen { good, bad, failed, examples } = seen;
     Ok(Run { trouble, good: good.summary(), bad: bad.summary(), failed, examples })
 }
 
-async fn make_trouble(trouble: Trouble, fourth: Origin, time: Duration) -> anyhow::Result<()> {
+/// Makes trouble for this time; gives the fourth upstream back, if it is alive in the end.
+async fn make_trouble(
+    trouble: Trouble,
+    fourth: Origin,
+    time: Duration,
+) -> anyhow::Result<Option<Origin>> {
     const PHASE: Duration = Duration::from_secs(2);
     let until = Instant::now() + time;
     match trouble {
@@ -188,7 +204,7 @@ async fn make_trouble(trouble: Trouble, fourth: Origin, time: Duration) -> anyho
         Trouble::Dead => {
             drop(fourth);
             tokio::time::sleep_until(until).await;
-            return Ok(());
+            return Ok(None);
         }
         Trouble::Closing => {
             while Instant::now() < until {
@@ -200,19 +216,19 @@ async fn make_trouble(trouble: Trouble, fourth: Origin, time: Duration) -> anyho
         }
         Trouble::Flapping => {
             let address = fourth.addr().to_string();
-            let mut fourth = Some(fourth);
+            let mut fourth = fourth;
             while Instant::now() < until {
                 // As a process that is killed: whatever it had open is closed.
-                drop(fourth.take());
+                drop(fourth);
                 tokio::time::sleep(PHASE).await;
-                fourth = Some(Origin::builder().name(BAD).bind(address.as_str()).start()?);
+                fourth = Origin::builder().name(BAD).bind(address.as_str()).start()?;
                 tokio::time::sleep(PHASE).await;
             }
-            return Ok(());
+            return Ok(Some(fourth));
         }
     }
     tokio::time::sleep_until(until).await;
-    Ok(())
+    Ok(Some(fourth))
 }
 
 async fn client(

@@ -1,5 +1,6 @@
 //! One client connection, from its first byte to its last.
 
+mod answer;
 mod io;
 mod service;
 mod streams;
@@ -31,7 +32,8 @@ use service::ConnectionService;
 use streams::Streams;
 use watch::{Late, TimeLimits, Watch};
 
-/// How long an HTTP/2 connection that was told to end may take for it while nothing is in work.
+/// How long an HTTP/2 connection that was told to end may take for it while nothing is in work and
+/// nothing of an answer is left to send.
 const GOODBYE: Duration = Duration::from_secs(5);
 
 /// What every connection of a gateway shares.
@@ -41,7 +43,7 @@ pub(crate) struct Settings {
     http2: http2::Builder<Streams>,
     serves_http2: bool,
     limits: TimeLimits,
-    /// The request that is the last of an HTTP/1 connection.
+    /// The request that is the last of a connection.
     last_request: u64,
     /// Set when the gateway stops: answers say so.
     closing: Arc<AtomicBool>,
@@ -69,7 +71,8 @@ impl Settings {
             .max_concurrent_streams(config.limits.max_concurrent_streams)
             .max_header_list_size(u32::try_from(config.netty.max_header_bytes).unwrap_or(u32::MAX))
             .keep_alive_interval(Some(config.timeouts.client_idle))
-            .keep_alive_timeout(config.timeouts.client_head)
+            // What is written before the ping has this long to be taken.
+            .keep_alive_timeout(config.timeouts.client_head.max(config.timeouts.client_write_stall))
             .max_pending_accept_reset_streams(Some(20));
         Self {
             http1,
@@ -79,6 +82,7 @@ impl Settings {
                 head: config.timeouts.client_head,
                 idle: config.timeouts.client_idle,
                 write_stall: config.timeouts.client_write_stall,
+                requests: u64::MAX,
             },
             last_request: config.limits.max_requests_per_connection.unwrap_or(u64::MAX),
             closing,
@@ -130,12 +134,14 @@ pub(crate) async fn serve<S>(
         }
         Protocol::Http2 => {
             let mut connection = pin!(settings.http2.serve_connection(io, service));
+            // An HTTP/1 connection is told in its last answer.
+            let limits = TimeLimits { requests: settings.last_request, ..settings.limits };
             let ended = tokio::select! {
-                ended = until_late(connection.as_mut(), &watch, timer.as_mut(), &settings.limits) => ended,
+                ended = until_late(connection.as_mut(), &watch, timer.as_mut(), &limits) => ended,
                 () = settings.soft.cancelled() => Err(End::Stops),
             };
             match ended {
-                Err(End::Stops | End::Late(Late::Idle)) => {
+                Err(End::Stops | End::Late(Late::Idle | Late::Requests)) => {
                     connection.as_mut().graceful_shutdown();
                     let limits = TimeLimits { idle: GOODBYE, ..settings.limits };
                     timer.as_mut().reset(Instant::now() + GOODBYE);
@@ -168,7 +174,7 @@ fn refused(end: &End) -> Option<StatusCode> {
 enum End {
     #[error("{0}")]
     Server(#[from] hyper::Error),
-    #[error("time limit reached: {0:?}")]
+    #[error("limit reached: {0:?}")]
     Late(Late),
     #[error("the gateway stops")]
     Stops,

@@ -22,7 +22,7 @@ use crate::client;
 use crate::config::{ClientStrategy, GatewayConfig, OnMissing, RpcTypeHeader, UpstreamsMode};
 use crate::connection::Settings;
 use crate::edge::{self, Watchers};
-use crate::handover::Post;
+use crate::handover::{self, Post};
 use crate::management::{self, Endpoints};
 use crate::sockets;
 use crate::stack::{Filters, Parts};
@@ -178,7 +178,9 @@ impl GatewayBuilder {
             work.lifecycle.clone(),
         ))?;
         let post = Post {
-            address,
+            address: opened.asked_for,
+            netty: config.netty.clone(),
+            patience: handover::SUCCESSOR_LIMIT,
             doors: work.doors.clone(),
             lifecycle: work.lifecycle.clone(),
             store: Arc::clone(&store),
@@ -233,12 +235,13 @@ impl RunningGateway {
     #[must_use]
     pub fn stop(mut self) -> bool {
         let Some(control) = self.control.take() else { return true };
-        self.stopping.store(true, Ordering::Relaxed);
         let hard = self.work.lifecycle.hard().clone();
-        // With a successor there is somebody to connect to: nobody has to look.
+        // With a successor there is somebody to connect to: nobody has to look, and the address is as
+        // ready as before, also for who asks on a connection that this process still has.
         let handed_over = self.handed_over.load(Ordering::Relaxed);
+        self.stopping.store(!handed_over, Ordering::Relaxed);
         let delay = if handed_over { Duration::ZERO } else { self.delay };
-        let well = control.block_on(async {
+        let mut well = control.block_on(async {
             tokio::select! {
                 () = tokio::time::sleep(delay) => {}
                 () = hard.cancelled() => {}
@@ -247,7 +250,7 @@ impl RunningGateway {
             self.work.end(self.grace).await
         });
         for worker in self.workers.drain(..) {
-            let _ = worker.join();
+            well &= worker.join().is_ok();
         }
         if let Some(log) = self.access_log.take() {
             log.close();

@@ -1,41 +1,48 @@
 //! From one gateway process to the next: the listening sockets themselves are passed on.
 //!
-//! A gateway listens on a local socket whose name is made of its public address. Its successor,
-//! started with `--takeover`, asks there for the sockets, gets ready beside it, begins to accept, and
-//! only then says `stop`. Both hold the same sockets, so a connection that waits in a queue is
-//! accepted by one of them and none is refused or reset, whichever of the two goes first. A successor
-//! that gives up closes the local socket, and nothing has happened.
+//! A gateway listens on a local socket whose name is made of its configured public address. Its
+//! successor, started with `--takeover`, asks there for the sockets, gets ready beside it, begins to
+//! accept, and only then says `stop`. Both hold the same sockets, so a connection that waits in a queue
+//! is accepted by one of them and none is refused or reset, whichever of the two goes first. A successor
+//! that gives up closes the local socket, and nothing has happened. A predecessor that ends meanwhile
+//! closes it too: its successor is alone then and accepts at once.
 //!
 //! | from | says |
 //! |---|---|
 //! | successor | `takeover 1` |
-//! | predecessor | `{"public":2,"management":1}`, then the sockets, in that order |
+//! | predecessor | `{"public":2,"management":1,"held_elsewhere":false}`, then the sockets, in that order; or `busy`, where another successor has them |
 //! | successor | `stop`, once it accepts |
-//! | predecessor | `released`, once it does not |
+//! | predecessor | `released`, once it does not; or `given up`, where it has waited for too long |
 //!
 //! The name is abstract: it lives in the network name space, as the ports do, leaves no file behind,
 //! and is free when its holder ends. Abstract names have no permissions, so each side asks the system
 //! who the other is: only processes of the same user are served.
 
+mod following;
+mod giving;
 mod sockets;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net as unix;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use longmen_core::lifecycle::Lifecycle;
 use longmen_core::snapshot::SnapshotStore;
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::time::timeout;
-use tracing::{error, info, warn};
+use tracing::{error, warn};
 
+use crate::config::NettyConfig;
 use crate::worker::Doors;
+
+pub(crate) use following::{Predecessor, ask};
 
 /// How long either side may take for a word.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -43,14 +50,22 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a successor may take to get its configuration.
 const READY_LIMIT: Duration = Duration::from_secs(60);
 
+/// How long a predecessor waits for a successor that has its sockets: longer than one that lives takes.
+pub(crate) const SUCCESSOR_LIMIT: Duration = Duration::from_secs(75);
+
 const ASK: &str = "takeover 1";
+const BUSY: &str = "busy";
 const STOP: &str = "stop";
 const RELEASED: &str = "released";
+const GIVEN_UP: &str = "given up";
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Offer {
     public: usize,
     management: usize,
+    /// Whether somebody beside the predecessor holds the sockets, a supervisor for one.
+    #[serde(default)]
+    held_elsewhere: bool,
 }
 
 /// Sockets of a gateway.
@@ -60,48 +75,15 @@ pub(crate) struct Sockets {
     pub(crate) management: Option<TcpListener>,
 }
 
-/// A gateway that is to be followed.
-#[derive(Debug)]
-pub(crate) struct Predecessor {
-    stream: unix::UnixStream,
-}
-
-fn name(address: SocketAddr) -> io::Result<unix::SocketAddr> {
-    unix::SocketAddr::from_abstract_name(format!("longmen-gateway/{address}"))
-}
-
-/// Asks the gateway that serves `address` for its sockets; `None` when there is none.
-///
-/// # Errors
-/// It belongs to another user, or does not answer as it should.
-pub(crate) fn ask(address: SocketAddr) -> io::Result<Option<(Predecessor, Sockets)>> {
-    let mut stream = match unix::UnixStream::connect_addr(&name(address)?) {
-        Ok(stream) => stream,
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let answer = (|| {
-        sockets::same_user(&stream)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        io::Write::write_all(&mut stream, format!("{ASK}\n").as_bytes())?;
-        let offer: Offer = serde_json::from_str(&sockets::read_line(&mut stream)?)?;
-        let mut all = sockets::receive(&stream, offer.public + offer.management)?;
-        let management = all.split_off(offer.public).pop();
-        stream.set_read_timeout(None)?;
-        Ok(Sockets { public: all, management })
-    })();
-    let sockets = answer.map_err(|error: io::Error| {
-        let text = format!("cannot take over from the gateway on {address}: {error}");
-        io::Error::new(error.kind(), text)
-    })?;
-    Ok(Some((Predecessor { stream }, sockets)))
-}
-
 /// What both halves need to know about this gateway.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Post {
+    /// The configured public address, by which the two find each other.
     pub(crate) address: SocketAddr,
+    /// How the public sockets are set up.
+    pub(crate) netty: NettyConfig,
+    /// How long a successor may take, [`SUCCESSOR_LIMIT`] but for tests.
+    pub(crate) patience: Duration,
     pub(crate) doors: Doors,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) store: Arc<SnapshotStore>,
@@ -115,8 +97,10 @@ impl Post {
     pub(crate) async fn run(self, predecessor: Option<Predecessor>, sockets: Sockets) {
         let soft = self.lifecycle.soft().clone();
         tokio::select! {
-            () = self.stages(predecessor, &sockets) => {}
+            // Nothing is given away by a gateway that stops.
+            biased;
             () = soft.cancelled() => {}
+            () = self.stages(predecessor, &sockets) => {}
         }
         // Whoever has them now: a socket that nobody accepts from must not stay open.
         drop(sockets);
@@ -124,121 +108,64 @@ impl Post {
 
     async fn stages(&self, predecessor: Option<Predecessor>, sockets: &Sockets) {
         if let Some(predecessor) = predecessor
-            && let Err(error) = self.follow(predecessor).await
+            && let Err(error) = predecessor.followed_by(self, sockets).await
         {
             error!("takeover given up, the other gateway goes on: {error}");
             self.lifecycle.fail();
             return;
         }
-        let listener = match listen(self.address) {
-            Ok(listener) => listener,
-            Err(error) => {
-                warn!(address = %self.address, "no successor can take over: {error}");
-                return;
-            }
-        };
+        self.hear_successors(self.listen().await, sockets).await;
+    }
+
+    /// Listens for a successor, as soon as nobody else does.
+    async fn listen(&self) -> UnixListener {
+        let mut told = false;
         loop {
-            let stream = match listener.accept().await {
-                Ok((stream, _)) => stream,
-                Err(error) => {
-                    warn!("cannot hear a successor: {error}");
-                    tokio::time::sleep(PATIENCE).await;
-                    continue;
+            match listen(self.address) {
+                Ok(listener) => return listener,
+                Err(error) if !told => {
+                    warn!(address = %self.address, "no successor can take over for now: {error}");
+                    told = true;
                 }
-            };
-            // Until it has said stop, the sockets are not ours alone.
-            self.doors.others.fetch_add(1, Ordering::AcqRel);
-            match self.hand_over(stream, sockets).await {
-                Ok(stream) => {
-                    drop(listener);
-                    return self.release(stream).await;
-                }
-                Err(error) => {
-                    self.doors.others.fetch_sub(1, Ordering::AcqRel);
-                    warn!("a successor gave up: {error}");
-                }
+                Err(_) => {}
             }
+            tokio::time::sleep(PATIENCE).await;
         }
-    }
-
-    /// Gets ready, opens the doors, and stops the predecessor.
-    async fn follow(&self, predecessor: Predecessor) -> io::Result<()> {
-        let ready = async {
-            while !self.store.load().ready {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        timeout(READY_LIMIT, ready)
-            .await
-            .map_err(|_| io::Error::other(format!("no configuration within {READY_LIMIT:?}")))?;
-        self.doors.open.cancel();
-        predecessor.stream.set_nonblocking(true)?;
-        let stopped = async {
-            let mut stream = BufReader::new(UnixStream::from_std(predecessor.stream)?);
-            stream.write_all(format!("{STOP}\n").as_bytes()).await?;
-            heard(&mut stream, RELEASED).await
-        };
-        match timeout(PATIENCE, stopped).await {
-            Ok(Ok(())) => info!("took over"),
-            // It is gone, or will find out: we serve.
-            Ok(Err(error)) => warn!("took over; the other gateway went without a word: {error}"),
-            Err(_) => warn!("took over; the other gateway does not say that it has stopped"),
-        }
-        self.doors.others.fetch_sub(1, Ordering::AcqRel);
-        Ok(())
-    }
-
-    /// Gives the sockets away and waits until the successor accepts.
-    async fn hand_over(
-        &self,
-        stream: UnixStream,
-        sockets: &Sockets,
-    ) -> io::Result<BufReader<UnixStream>> {
-        sockets::same_user(&stream)?;
-        let mut stream = BufReader::new(stream);
-        timeout(PATIENCE, heard(&mut stream, ASK)).await??;
-        info!("a successor gets ready");
-        let offer = Offer {
-            public: sockets.public.len(),
-            management: usize::from(sockets.management.is_some()),
-        };
-        let text = serde_json::to_string(&offer)?;
-        stream.write_all(format!("{text}\n").as_bytes()).await?;
-        let all: Vec<&TcpListener> = sockets.public.iter().chain(&sockets.management).collect();
-        timeout(PATIENCE, sockets::send(stream.get_ref(), &all)).await??;
-        heard(&mut stream, STOP).await?;
-        Ok(stream)
-    }
-
-    /// Stops accepting, and says so.
-    async fn release(&self, mut stream: BufReader<UnixStream>) {
-        info!("a successor has taken over");
-        self.handed_over.store(true, Ordering::Relaxed);
-        let accepting = self.doors.accepting.clone();
-        // On its own: this task ends with the token.
-        tokio::spawn(async move {
-            accepting.close();
-            if timeout(PATIENCE, accepting.wait()).await.is_ok() {
-                let _ = stream.write_all(format!("{RELEASED}\n").as_bytes()).await;
-            }
-        });
-        self.lifecycle.soft().cancel();
     }
 }
 
+fn name(address: SocketAddr) -> String {
+    format!("longmen-gateway/{address}")
+}
+
 fn listen(address: SocketAddr) -> io::Result<UnixListener> {
-    let listener = unix::UnixListener::bind_addr(&name(address)?)?;
+    let name = unix::SocketAddr::from_abstract_name(name(address))?;
+    let listener = unix::UnixListener::bind_addr(&name)?;
     listener.set_nonblocking(true)?;
     UnixListener::from_std(listener)
 }
 
-/// Reads one line, which must be this word.
-async fn heard(stream: &mut BufReader<UnixStream>, word: &str) -> io::Result<()> {
+/// Reads one line; `None` when the other side has gone.
+async fn word(stream: &mut BufReader<UnixStream>) -> io::Result<Option<String>> {
     let mut line = String::new();
-    stream.read_line(&mut line).await?;
-    match line.trim_end() {
-        "" => Err(io::ErrorKind::UnexpectedEof.into()),
-        found if found == word => Ok(()),
-        found => Err(io::Error::other(format!("expected {word:?}, found {found:.40?}"))),
+    match stream.read_line(&mut line).await {
+        Ok(0) => Ok(None),
+        Ok(_) => Ok(Some(line.trim_end().to_owned())),
+        // It has left something unread.
+        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),
+        Err(error) => Err(error),
     }
+}
+
+/// Reads one line, which must be this word.
+async fn heard(stream: &mut BufReader<UnixStream>, expected: &str) -> io::Result<()> {
+    match word(stream).await?.as_deref() {
+        None => Err(io::ErrorKind::UnexpectedEof.into()),
+        Some(found) if found == expected => Ok(()),
+        Some(found) => Err(unexpected(expected, found)),
+    }
+}
+
+fn unexpected(expected: &str, found: &str) -> io::Error {
+    io::Error::other(format!("expected {expected:?}, found {found:.40?}"))
 }

@@ -32,12 +32,21 @@ pub(crate) fn open(
     (0..count).map(|_| one(bound, true, config).map_err(named)).collect()
 }
 
-/// Takes over sockets that listen already.
+/// Takes over sockets that listen already. What is set on them is set for all who hold them; a filter
+/// that one of those has left behind is taken off.
 ///
 /// # Errors
 /// A socket that cannot be set up.
 pub(crate) fn adopt(listeners: &[TcpListener], config: &NettyConfig) -> io::Result<()> {
-    listeners.iter().try_for_each(|listener| prepare(&SockRef::from(listener), config))
+    listeners.iter().try_for_each(|listener| {
+        let socket = SockRef::from(listener);
+        match socket.detach_filter() {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            // There mostly is none.
+            Ok(()) | Err(_) => {}
+        }
+        prepare(&socket, config)
+    })
 }
 
 /// Gives each of `count` workers its sockets: all are given to somebody, and nobody goes without.
@@ -110,9 +119,8 @@ fn prepare(socket: &Socket, config: &NettyConfig) -> io::Result<()> {
     }
     socket.set_tcp_nodelay(options.no_delay)?;
     socket.set_keepalive(options.keep_alive)?;
-    if let Some(seconds) = options.linger_seconds {
-        socket.set_linger(Some(Duration::from_secs(seconds.into())))?;
-    }
+    // Also where it is not configured: whoever had the socket before may have set it.
+    socket.set_linger(options.linger_seconds.map(|seconds| Duration::from_secs(seconds.into())))?;
     if let Some(tos) = options.tos
         && socket.domain()? == Domain::IPV4
     {
@@ -131,7 +139,9 @@ mod tests {
     use std::os::fd::AsRawFd;
     use std::time::Duration;
 
-    use super::{deal, open, refuse_new};
+    use socket2::SockRef;
+
+    use super::{adopt, deal, open, refuse_new};
     use crate::config::GatewayConfig;
 
     fn listeners(count: usize) -> Vec<TcpListener> {
@@ -172,5 +182,22 @@ mod tests {
         assert_eq!(&seen, b"hello");
         let refused = TcpStream::connect(address).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+    }
+
+    #[test]
+    fn a_socket_that_is_adopted_takes_connections_again_and_forgets_other_settings() {
+        let config = GatewayConfig::default().netty;
+        let all = listeners(1);
+        let address = all[0].local_addr().unwrap();
+        let mut lingering = config.clone();
+        lingering.socket.linger_seconds = Some(7);
+        adopt(&all, &lingering).unwrap();
+        assert_eq!(SockRef::from(&all[0]).linger().unwrap(), Some(Duration::from_secs(7)));
+        refuse_new(&all[0]).unwrap();
+        adopt(&all, &config).unwrap();
+        assert_eq!(SockRef::from(&all[0]).linger().unwrap(), None);
+        TcpStream::connect_timeout(&address, Duration::from_secs(10)).unwrap();
+        // Nothing to take off is fine too.
+        adopt(&all, &config).unwrap();
     }
 }

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -21,13 +22,18 @@ use longmen_core::lifecycle::Lifecycle;
 use longmen_core::snapshot::SnapshotStore;
 use longmen_core::telemetry::metrics::{self, Metrics};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 /// How long a client of the management address may take for its request head.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long a client of the management address may take for its answer once the gateway stops.
+const GOODBYE: Duration = Duration::from_secs(2);
 
 /// Connections to the management address at a time.
 const MAX_CONNECTIONS: usize = 64;
@@ -149,8 +155,8 @@ pub(crate) fn open(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     })
 }
 
-/// Serves the endpoints on the management address from when `opened` says so; stops with the
-/// gateway.
+/// Serves the endpoints on the management address from when `opened` says so; stops with the gateway:
+/// what has connected until then is answered.
 ///
 /// # Errors
 /// The socket cannot be used.
@@ -164,41 +170,73 @@ pub(crate) async fn serve(
     let bound = listener.local_addr()?;
     let listener = TcpListener::from_std(listener)?;
     let soft = lifecycle.soft().clone();
-    let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(HEAD_LIMIT);
-    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     lifecycle.spawn(&Handle::current(), "management", async move {
         tokio::select! {
             () = opened.cancelled() => {}
             () = soft.cancelled() => return,
         }
+        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let connections = TaskTracker::new();
         loop {
-            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
+            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { break };
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
-                () = soft.cancelled() => return,
+                () = soft.cancelled() => break,
             };
             let Ok((stream, _)) = accepted else {
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             };
-            let (endpoints, soft, server) = (endpoints.clone(), soft.clone(), server.clone());
-            tokio::spawn(async move {
-                let service = service_fn(|request: Request<Incoming>| {
-                    let path = request.uri().path();
-                    let answer = endpoints.answer(request.method(), path);
-                    let answer = answer.unwrap_or_else(|| not_found(path));
-                    async move { Ok::<_, Infallible>(answer) }
-                });
-                tokio::select! {
-                    _ = server.serve_connection(TokioIo::new(stream), service) => {}
-                    () = soft.cancelled() => {}
-                }
+            let served = connection(stream, endpoints.clone(), soft.clone());
+            connections.spawn(async move {
+                served.await;
                 drop(permit);
             });
         }
+        // What waits has connected while somebody listened.
+        for stream in waiting(listener) {
+            connections.spawn(connection(stream, endpoints.clone(), soft.clone()));
+        }
+        connections.close();
+        connections.wait().await;
     });
     Ok(bound)
+}
+
+/// What waits in the queue of a listener, which is closed.
+fn waiting(listener: TcpListener) -> Vec<TcpStream> {
+    let Ok(listener) = listener.into_std() else { return Vec::new() };
+    let accepted = (0..MAX_CONNECTIONS).map_while(|_| listener.accept().ok());
+    let streams = accepted.filter_map(|(stream, _)| {
+        stream.set_nonblocking(true).ok()?;
+        TcpStream::from_std(stream).ok()
+    });
+    streams.collect()
+}
+
+/// One connection to the management address. When the gateway stops, it ends after the answer that is
+/// asked for.
+async fn connection(stream: TcpStream, endpoints: Endpoints, soft: CancellationToken) {
+    let service = service_fn(|request: Request<Incoming>| {
+        let path = request.uri().path();
+        let answer = endpoints.answer(request.method(), path);
+        let answer = answer.unwrap_or_else(|| not_found(path));
+        async move { Ok::<_, Infallible>(answer) }
+    });
+    let stops = soft.is_cancelled();
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(HEAD_LIMIT).keep_alive(!stops);
+    let mut serving = pin!(server.serve_connection(TokioIo::new(stream), service));
+    // One that was taken late is let ask; an older one that has not asked ends at once.
+    if !stops {
+        tokio::select! {
+            // What is there already is read first.
+            biased;
+            _ = serving.as_mut() => return,
+            () = soft.cancelled() => serving.as_mut().graceful_shutdown(),
+        }
+    }
+    let _ = timeout(GOODBYE, serving).await;
 }
 
 /// Nothing is served there.
@@ -233,4 +271,61 @@ fn answer_json(status: StatusCode, body: &Value) -> Response<Body> {
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use longmen_core::lifecycle::Lifecycle;
+    use longmen_core::snapshot::SnapshotStore;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+    use tokio_util::sync::CancellationToken;
+
+    use super::{Endpoints, open, serve};
+
+    const HEAD: &[u8] = b"GET /actuator/health/liveness HTTP/1.1\r\nHost: h\r\n";
+
+    async fn rest(stream: &mut TcpStream) -> String {
+        let mut rest = String::new();
+        let reading = stream.read_to_string(&mut rest);
+        tokio::time::timeout(Duration::from_secs(20), reading).await.unwrap().unwrap();
+        rest
+    }
+
+    #[tokio::test]
+    async fn who_has_connected_before_a_stop_is_answered() {
+        let endpoints =
+            Endpoints::new(Arc::new(SnapshotStore::new()), Vec::new(), Arc::default(), None, false);
+        let (lifecycle, opened) = (Lifecycle::new(), CancellationToken::new());
+        opened.cancel();
+        let listener = open("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = serve(listener, opened, endpoints, lifecycle.clone()).await.unwrap();
+        let mut half = TcpStream::connect(address).await.unwrap();
+        half.write_all(HEAD).await.unwrap();
+        let mut idle = TcpStream::connect(address).await.unwrap();
+        idle.write_all(HEAD).await.unwrap();
+        idle.write_all(b"\r\n").await.unwrap();
+        let mut some = [0; 9];
+        idle.read_exact(&mut some).await.unwrap();
+        // The runtime has one thread: what the sockets have is read before this goes on.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        // In the queue: nothing else runs from here to the stop.
+        let mut waiting = std::net::TcpStream::connect(address).unwrap();
+        waiting.write_all(HEAD).unwrap();
+        waiting.write_all(b"\r\n").unwrap();
+        waiting.set_nonblocking(true).unwrap();
+        lifecycle.soft().cancel();
+        let mut waiting = TcpStream::from_std(waiting).unwrap();
+        let answer = rest(&mut waiting).await;
+        assert!(answer.starts_with("HTTP/1.1 200 "), "in the queue: {answer:?}");
+        half.write_all(b"\r\n").await.unwrap();
+        let answer = rest(&mut half).await;
+        assert!(answer.starts_with("HTTP/1.1 200 "), "half a head: {answer:?}");
+        rest(&mut idle).await;
+        assert!(lifecycle.stop(Duration::from_secs(20)).await.well());
+    }
 }

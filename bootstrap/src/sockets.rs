@@ -28,6 +28,9 @@ pub fn inherited_listeners() -> io::Result<Vec<TcpListener>> {
 pub(crate) struct Opened {
     /// Where clients connect.
     pub(crate) address: SocketAddr,
+    /// What the configuration calls that, by which gateways find each other: an inherited socket may be
+    /// bound to something else that takes the same connections.
+    pub(crate) asked_for: SocketAddr,
     /// For each worker its own.
     pub(crate) public: Vec<Vec<TcpListener>>,
     pub(crate) management: TcpListener,
@@ -65,7 +68,10 @@ pub(crate) fn open(
     }
     let shared = !given.public.is_empty();
     let public = if shared {
-        listener::adopt(&given.public, &config.netty)?;
+        // A predecessor goes on using them until this gateway is ready.
+        if predecessor.is_none() {
+            listener::adopt(&given.public, &config.netty)?;
+        }
         given.public
     } else {
         let sockets = match config.netty.worker_model {
@@ -78,12 +84,21 @@ pub(crate) fn open(
     if address != wanted && wanted.port() != 0 {
         info!(%address, configured = %wanted, "serving another address than the configured one");
     }
-    let management = match given.management {
-        Some(management) => management,
-        None => management::open(config.management.socket())?,
-    };
+    let management = management_of(config, given.management)?;
     let public = listener::deal(public, count)?;
-    Ok(Opened { address, public, management, predecessor, shared })
+    let port = if wanted.port() == 0 { address.port() } else { wanted.port() };
+    let asked_for = SocketAddr::new(wanted.ip(), port);
+    Ok(Opened { address, asked_for, public, management, predecessor, shared })
+}
+
+fn management_of(config: &GatewayConfig, given: Option<TcpListener>) -> io::Result<TcpListener> {
+    let wanted = config.management.socket();
+    let Some(management) = given else { return management::open(wanted) };
+    let address = management.local_addr()?;
+    if address != wanted && wanted.port() != 0 {
+        info!(%address, configured = %wanted, "management on another address than the configured one");
+    }
+    Ok(management)
 }
 
 fn sort(config: &GatewayConfig, inherited: Vec<TcpListener>) -> io::Result<Sockets> {

@@ -17,9 +17,10 @@ use longmen_core::telemetry::Throttle;
 use longmen_core::upstream::UpstreamClient;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::{debug, warn};
+use tracing::{debug, error, warn};
 
 use crate::connection::{self, Settings};
 use crate::listener;
@@ -31,6 +32,11 @@ const HANDSHAKES: Duration = Duration::from_millis(100);
 /// The most connections that are taken from a queue before its listener closes. Others who hold the
 /// socket may keep it filled.
 const QUEUE_MAX: usize = 65_535;
+
+/// How often the emptying of a queue is tried again where the process can accept nothing for now, and
+/// the time between: requests that end give descriptors back.
+const DRAIN_TRIES: usize = 40;
+const DRAIN_PAUSE: Duration = Duration::from_millis(50);
 
 /// The connections of all workers.
 #[derive(Debug, Clone)]
@@ -110,7 +116,9 @@ impl Worker {
         let runtime = runtime(&self.name, self.threads)?;
         let token = self.lifecycle.tracker().token();
         let accepting = self.doors.accepting.token();
+        let alarm = Alarm(self.lifecycle.clone());
         std::thread::Builder::new().name(self.name.clone()).spawn(move || {
+            let _alarm = alarm;
             runtime.block_on(self.run(accepting));
             // What is left is over its time; a blocking look-up must not hold the stop up.
             runtime.shutdown_timeout(Duration::from_millis(100));
@@ -130,7 +138,7 @@ impl Worker {
         });
         let stack = stack::build(parts);
         let serving = TaskTracker::new();
-        let loops = TaskTracker::new();
+        let mut loops = JoinSet::new();
         for listener in self.listeners {
             let serve = {
                 let (stack, connections, serving) =
@@ -151,8 +159,12 @@ impl Worker {
             };
             loops.spawn(accept_all(listener, self.doors.clone(), self.lifecycle.clone(), serve));
         }
-        loops.close();
-        loops.wait().await;
+        while let Some(ended) = loops.join_next().await {
+            if ended.is_err() {
+                error!("a worker accepts nothing any more: stopping");
+                self.lifecycle.fail();
+            }
+        }
         drop(accepting);
         serving.close();
         let ended = async {
@@ -164,6 +176,18 @@ impl Worker {
             () = self.lifecycle.hard().cancelled() => {}
         }
         sweep.abort();
+    }
+}
+
+/// Ends the gateway, as failed, when its thread panics: what it served is not served any more.
+struct Alarm(Lifecycle);
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            error!("a worker panicked: stopping");
+            self.0.fail();
+        }
     }
 }
 
@@ -189,8 +213,8 @@ async fn accept_all(
     let listener = match TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => {
-            warn!("worker without a listener: {error}");
-            lifecycle.soft().cancel();
+            error!("a worker cannot listen: {error}");
+            lifecycle.fail();
             return;
         }
     };
@@ -224,14 +248,59 @@ async fn accept_all(
         }
     }
     let Ok(listener) = listener.into_std() else { return };
+    let emptied = drain(
+        DRAIN_PAUSE,
+        || listener.accept(),
+        move |(stream, peer)| {
+            if stream.set_nonblocking(true).is_ok()
+                && let Ok(stream) = TcpStream::from_std(stream)
+            {
+                serve(stream, peer);
+            }
+        },
+    );
+    tokio::select! {
+        left = emptied => if let Err(error) = left {
+            warn!("connections that wait are reset, since they cannot be accepted: {error}");
+        },
+        () = lifecycle.hard().cancelled() => {}
+    }
+}
+
+/// Takes what waits in a queue.
+///
+/// # Errors
+/// The process cannot accept for too long; what waits is left.
+async fn drain<T>(
+    pause: Duration,
+    mut accept: impl FnMut() -> io::Result<T>,
+    mut serve: impl FnMut(T),
+) -> io::Result<()> {
+    let mut tries = 0;
     for _ in 0..QUEUE_MAX {
-        let Ok((stream, peer)) = listener.accept() else { return };
-        if stream.set_nonblocking(true).is_ok()
-            && let Ok(stream) = TcpStream::from_std(stream)
-        {
-            serve(stream, peer);
+        match accept() {
+            Ok(accepted) => serve(accepted),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) if is_of_the_peer(&error) => {}
+            Err(error) if tries == DRAIN_TRIES => return Err(error),
+            Err(_) => {
+                tries += 1;
+                tokio::time::sleep(pause).await;
+            }
         }
     }
+    Ok(())
+}
+
+/// Whether this is about one connection, and the next may be accepted at once.
+fn is_of_the_peer(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::Interrupted
+    )
 }
 
 /// Accepts one connection. An error of the process (no descriptors left) is waited out, not spun on.
@@ -242,13 +311,7 @@ async fn accept(
     match listener.accept().await {
         Ok(accepted) => Some(accepted),
         Err(error) => {
-            let of_the_peer = matches!(
-                error.kind(),
-                io::ErrorKind::ConnectionAborted
-                    | io::ErrorKind::ConnectionReset
-                    | io::ErrorKind::ConnectionRefused
-            );
-            if !of_the_peer {
+            if !is_of_the_peer(&error) {
                 if let Some(left_out) = failures.pass() {
                     warn!("cannot accept connections: {error}{left_out}");
                 }
@@ -256,5 +319,74 @@ async fn accept(
             }
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::time::Duration;
+
+    use longmen_core::lifecycle::Lifecycle;
+
+    use super::{Alarm, DRAIN_TRIES, Doors, accept_all, drain};
+
+    /// What a queue whose accepts end so gives, and whether it is emptied.
+    async fn drained(results: Vec<io::Result<u32>>) -> (Vec<u32>, bool) {
+        let mut results = results.into_iter();
+        let empty = || Err(io::ErrorKind::WouldBlock.into());
+        let mut taken = Vec::new();
+        let emptied = drain(
+            Duration::from_millis(1),
+            || results.next().unwrap_or_else(empty),
+            |number| taken.push(number),
+        );
+        let emptied = emptied.await.is_ok();
+        (taken, emptied)
+    }
+
+    #[tokio::test]
+    async fn errors_do_not_end_the_emptying_of_a_queue() {
+        let no_descriptors = || Err(io::Error::from_raw_os_error(24));
+        let aborted = || Err(io::ErrorKind::ConnectionAborted.into());
+        let results = vec![Ok(1), aborted(), Ok(2), no_descriptors(), Ok(3)];
+        assert_eq!(drained(results).await, (vec![1, 2, 3], true));
+        let mut results: Vec<_> = (0..1000).map(|_| aborted()).collect();
+        results.push(Ok(1));
+        assert_eq!(drained(results).await, (vec![1], true));
+        let mut results: Vec<_> = (0..=DRAIN_TRIES).map(|_| no_descriptors()).collect();
+        results.push(Ok(1));
+        assert_eq!(drained(results).await, (vec![], false));
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_cannot_listen_is_a_failure() {
+        use std::os::fd::OwnedFd;
+
+        let lifecycle = Lifecycle::new();
+        let doors = Doors::default();
+        doors.open.cancel();
+        // Nothing that can be waited on; not blocking, as every socket here.
+        let file = tempfile::tempfile().unwrap();
+        let listener = std::net::TcpListener::from(OwnedFd::from(file));
+        listener.set_nonblocking(true).unwrap();
+        let accepting = accept_all(listener, doors, lifecycle.clone(), |_, _| {});
+        tokio::time::timeout(Duration::from_secs(10), accepting).await.unwrap();
+        assert!(lifecycle.soft().is_cancelled());
+        assert!(lifecycle.cut_off().await.failed);
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_panics_is_a_failure() {
+        let lifecycle = Lifecycle::new();
+        let alarm = Alarm(lifecycle.clone());
+        let worker = std::thread::spawn(move || {
+            let _alarm = alarm;
+            panic!("as planned");
+        });
+        assert!(worker.join().is_err());
+        assert!(lifecycle.soft().is_cancelled());
+        assert!(lifecycle.cut_off().await.failed);
+        drop(Alarm(Lifecycle::new()));
     }
 }

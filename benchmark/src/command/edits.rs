@@ -1,28 +1,17 @@
 //! `longmen-bench edits`: how soon an edit is in force.
 
-use std::path::PathBuf;
-
 use anyhow::ensure;
 
 use super::block_on;
+use super::shared::{Installation, Results};
 use crate::edits::{Plan, measure};
-use crate::report::{self, Circumstances};
+use crate::report::Circumstances;
 
 /// Arguments of `longmen-bench edits`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The admin, http://host:port.
-    #[arg(long, default_value = "http://127.0.0.1:9095")]
-    admin: String,
-    /// The user to log in as.
-    #[arg(long, default_value = "admin")]
-    user: String,
-    /// The user's password.
-    #[arg(long, env = "LONGMEN_PASSWORD", hide_env_values = true)]
-    password: String,
-    /// The gateway, http://host:port.
-    #[arg(long, default_value = "http://127.0.0.1:9195")]
-    gateway: String,
+    #[command(flatten)]
+    installation: Installation,
     /// An upstream that answers as `longmen-bench origin` does, host:port; can be given several times.
     #[arg(long = "upstream", default_value = "127.0.0.1:8189")]
     upstreams: Vec<String>,
@@ -56,9 +45,8 @@ pub struct Args {
     /// Leave the rules in place at the end.
     #[arg(long)]
     keep: bool,
-    /// Folder the result is written into.
-    #[arg(long, default_value = "benchmark/results")]
-    out: PathBuf,
+    #[command(flatten)]
+    results: Results,
 }
 
 /// Measures, prints a table and writes the result.
@@ -69,8 +57,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let circumstances = Circumstances::now();
     let result = block_on(measure(args.plan()))?;
     print!("{}", result.table());
-    let path = report::write(&args.out, "edits", &circumstances, &result)?;
-    println!("written to {}", path.display());
+    args.results.write("edits", &circumstances, &result)?;
     ensure!(result.clean(), "some edits or requests failed; see the table");
     Ok(())
 }
@@ -78,10 +65,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 impl Args {
     fn plan(&self) -> Plan {
         Plan {
-            admin: self.admin.clone(),
-            user: self.user.clone(),
-            password: self.password.clone(),
-            gateway: self.gateway.clone(),
+            admin: self.installation.admin.clone(),
+            user: self.installation.user.clone(),
+            password: self.installation.password.clone(),
+            gateway: self.installation.gateway.clone(),
             upstreams: self.upstreams.clone(),
             selectors: self.selectors,
             rules: self.rules,

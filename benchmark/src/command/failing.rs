@@ -1,13 +1,12 @@
 //! `longmen-bench failing`: one bad upstream among four.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use super::block_on;
+use super::shared::{Binaries, Results};
 use crate::failing::{Plan, measure};
 use crate::process::Cores;
-use crate::report::{self, Circumstances};
-use crate::stage::own_folder;
+use crate::report::Circumstances;
 
 /// Arguments of `longmen-bench failing`.
 #[derive(Debug, clap::Args)]
@@ -30,12 +29,10 @@ pub struct Args {
     /// Cores of the admin, as taskset takes them.
     #[arg(long, default_value = "1")]
     other_cores: String,
-    /// Folder of the binaries; the one this program is in when absent.
-    #[arg(long)]
-    binaries: Option<PathBuf>,
-    /// Folder the result is written into.
-    #[arg(long, default_value = "benchmark/results")]
-    out: PathBuf,
+    #[command(flatten)]
+    binaries: Binaries,
+    #[command(flatten)]
+    results: Results,
 }
 
 /// Starts everything on free ports, measures, prints a table and writes the result.
@@ -45,7 +42,7 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<()> {
     let circumstances = Circumstances::now();
     let plan = Plan {
-        binaries: args.binaries.map_or_else(own_folder, Ok)?,
+        binaries: args.binaries.folder()?,
         clients: args.clients,
         rate: args.rate,
         time: Duration::from_secs(args.seconds),
@@ -55,7 +52,6 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     };
     let result = block_on(measure(&plan))?;
     print!("{}", result.table());
-    let path = report::write(&args.out, "failing", &circumstances, &result)?;
-    println!("written to {}", path.display());
+    args.results.write("failing", &circumstances, &result)?;
     Ok(())
 }

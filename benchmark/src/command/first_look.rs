@@ -1,14 +1,12 @@
 //! `longmen-bench first-look`: processor time per request beside nginx.
 
-use std::path::PathBuf;
-
 use anyhow::ensure;
 
 use super::block_on;
+use super::shared::{Binaries, Results};
 use crate::compare::{Plan, measure};
 use crate::process::Cores;
-use crate::report::{self, Circumstances};
-use crate::stage::own_folder;
+use crate::report::Circumstances;
 
 /// Arguments of `longmen-bench first-look`.
 #[derive(Debug, clap::Args)]
@@ -37,12 +35,10 @@ pub struct Args {
     /// One more proxy in front of that upstream, name=http://host:port; can be given several times.
     #[arg(long = "target", value_parser = parse_target)]
     targets: Vec<(String, String)>,
-    /// Folder of the binaries; the one this program is in when absent.
-    #[arg(long)]
-    binaries: Option<PathBuf>,
-    /// Folder the result is written into.
-    #[arg(long, default_value = "benchmark/results")]
-    out: PathBuf,
+    #[command(flatten)]
+    binaries: Binaries,
+    #[command(flatten)]
+    results: Results,
 }
 
 /// Starts everything on free ports, measures, prints a table and writes the result.
@@ -51,7 +47,7 @@ pub struct Args {
 /// When something cannot be started or measured, or a request went wrong.
 pub fn run(args: Args) -> anyhow::Result<()> {
     let circumstances = Circumstances::now();
-    let binaries = args.binaries.map_or_else(own_folder, Ok)?;
+    let binaries = args.binaries.folder()?;
     let plan = Plan {
         binaries,
         path: args.path,
@@ -65,8 +61,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     };
     let result = block_on(measure(&plan))?;
     print!("{}", result.table());
-    let path = report::write(&args.out, "first-look", &circumstances, &result)?;
-    println!("written to {}", path.display());
+    args.results.write("first-look", &circumstances, &result)?;
     ensure!(result.errors() == 0, "some requests failed; see the table");
     Ok(())
 }

@@ -1,11 +1,9 @@
 //! `longmen-bench idle-close`: requests at the moment at which upstreams close idle connections.
 
-use std::path::PathBuf;
-
 use super::block_on;
+use super::shared::{Binaries, Results};
 use crate::idle_close::{Plan, measure};
-use crate::report::{self, Circumstances};
-use crate::stage::own_folder;
+use crate::report::Circumstances;
 
 /// Arguments of `longmen-bench idle-close`.
 #[derive(Debug, clap::Args)]
@@ -19,12 +17,10 @@ pub struct Args {
     /// The gateway's way to upstreams.
     #[arg(long, default_value = "hyper", value_parser = ["hyper", "reqwest"])]
     strategy: String,
-    /// Folder of the binaries; the one this program is in when absent.
-    #[arg(long)]
-    binaries: Option<PathBuf>,
-    /// Folder the result is written into.
-    #[arg(long, default_value = "benchmark/results")]
-    out: PathBuf,
+    #[command(flatten)]
+    binaries: Binaries,
+    #[command(flatten)]
+    results: Results,
 }
 
 /// Starts everything on free ports, prints a table and writes the result.
@@ -34,14 +30,13 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<()> {
     let circumstances = Circumstances::now();
     let plan = Plan {
-        binaries: args.binaries.map_or_else(own_folder, Ok)?,
+        binaries: args.binaries.folder()?,
         clients: args.clients,
         requests: args.requests,
         strategy: args.strategy,
     };
     let result = block_on(measure(&plan))?;
     print!("{}", result.table());
-    let path = report::write(&args.out, "idle-close", &circumstances, &result)?;
-    println!("written to {}", path.display());
+    args.results.write("idle-close", &circumstances, &result)?;
     result.check()
 }

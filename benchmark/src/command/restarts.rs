@@ -1,12 +1,11 @@
 //! `longmen-bench restarts`: restarts and stops under load.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use super::block_on;
-use crate::report::{self, Circumstances};
+use super::shared::{Binaries, Results};
+use crate::report::Circumstances;
 use crate::restarts::{Plan, measure};
-use crate::stage::own_folder;
 
 /// Arguments of `longmen-bench restarts`.
 #[derive(Debug, clap::Args)]
@@ -23,12 +22,10 @@ pub struct Args {
     /// Milliseconds between two restarts, and before a stop.
     #[arg(long, default_value_t = 1_500)]
     pause: u64,
-    /// Folder of the binaries; the one this program is in when absent.
-    #[arg(long)]
-    binaries: Option<PathBuf>,
-    /// Folder the result is written into.
-    #[arg(long, default_value = "benchmark/results")]
-    out: PathBuf,
+    #[command(flatten)]
+    binaries: Binaries,
+    #[command(flatten)]
+    results: Results,
 }
 
 /// Starts everything on free ports, prints a table and writes the result.
@@ -38,7 +35,7 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<()> {
     let circumstances = Circumstances::now();
     let plan = Plan {
-        binaries: args.binaries.map_or_else(own_folder, Ok)?,
+        binaries: args.binaries.folder()?,
         connections: args.connections,
         restarts: args.restarts,
         stops: args.stops,
@@ -46,7 +43,6 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     };
     let result = block_on(measure(&plan))?;
     print!("{}", result.table());
-    let path = report::write(&args.out, "restarts", &circumstances, &result)?;
-    println!("written to {}", path.display());
+    args.results.write("restarts", &circumstances, &result)?;
     result.check()
 }

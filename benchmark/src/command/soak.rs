@@ -1,27 +1,17 @@
 //! `longmen-bench soak`: mixed traffic for a long time, every answer checked.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use super::block_on;
-use crate::report::{self, Circumstances};
+use super::shared::{Installation, Results};
+use crate::report::Circumstances;
 use crate::soak::{Plan, soak};
 
 /// Arguments of `longmen-bench soak`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The admin, http://host:port.
-    #[arg(long, default_value = "http://127.0.0.1:9095")]
-    admin: String,
-    /// The user to log in as.
-    #[arg(long, default_value = "admin")]
-    user: String,
-    /// The user's password.
-    #[arg(long, env = "LONGMEN_PASSWORD", hide_env_values = true)]
-    password: String,
-    /// The gateway, http://host:port.
-    #[arg(long, default_value = "http://127.0.0.1:9195")]
-    gateway: String,
+    #[command(flatten)]
+    installation: Installation,
     /// The gateway's process, whose memory and descriptors are watched.
     #[arg(long)]
     pid: Option<u32>,
@@ -52,9 +42,8 @@ pub struct Args {
     /// Clients of an upstream that closes, stalls, resets and sends garbage.
     #[arg(long, default_value_t = 8)]
     rude: u32,
-    /// Folder the result is written into.
-    #[arg(long, default_value = "benchmark/results")]
-    out: PathBuf,
+    #[command(flatten)]
+    results: Results,
 }
 
 /// Runs the soak, prints a table and writes the result.
@@ -65,18 +54,17 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let circumstances = Circumstances::now();
     let result = block_on(async { soak(&args.plan()).await })?;
     print!("{}", result.table());
-    let path = report::write(&args.out, "soak", &circumstances, &result)?;
-    println!("written to {}", path.display());
+    args.results.write("soak", &circumstances, &result)?;
     result.check()
 }
 
 impl Args {
     fn plan(&self) -> Plan {
         Plan {
-            admin: self.admin.clone(),
-            user: self.user.clone(),
-            password: self.password.clone(),
-            gateway: self.gateway.clone(),
+            admin: self.installation.admin.clone(),
+            user: self.installation.user.clone(),
+            password: self.installation.password.clone(),
+            gateway: self.installation.gateway.clone(),
             pid: self.pid,
             time: Duration::from_secs(self.seconds),
             small: self.small,

@@ -25,7 +25,7 @@ pub(super) const SECTION: Section = Section {
             "shenyu.limits.maxConnections",
             at_least_one(10_000_000),
             "100000",
-            "Client connections open at once; past that new ones are closed.",
+            "Client connections open at once; past that new ones are closed. Websockets count apart.",
         ),
         KeySpec::new(
             "shenyu.limits.requestMaxBytes",
@@ -37,7 +37,7 @@ pub(super) const SECTION: Section = Section {
             "shenyu.limits.maxRequestsPerConnection",
             Kind::Int { min: 0, max: i32::MAX as i64 },
             "0",
-            "Requests after which a client connection is closed; 0 is no limit.",
+            "Requests after which a client connection is closed, HTTP/2 with GOAWAY; 0 is no limit.",
         ),
         KeySpec::new(
             "shenyu.limits.maxConcurrentStreams",
@@ -103,6 +103,8 @@ pub struct LimitsConfig {
     pub max_in_flight: usize,
     /// Client connections open at once.
     pub max_connections: usize,
+    /// Whether that was asked for.
+    pub max_connections_is_set: bool,
     /// The largest request body, in bytes; `None`: any.
     pub request_max_bytes: Option<u64>,
     /// Requests after which a client connection is closed; `None`: never.
@@ -144,6 +146,7 @@ impl LimitsConfig {
         Self {
             max_in_flight: reader.get("shenyu.limits.maxInFlight"),
             max_connections: reader.get("shenyu.limits.maxConnections"),
+            max_connections_is_set: reader.is_set("shenyu.limits.maxConnections"),
             request_max_bytes: (bytes > 0).then_some(bytes),
             max_requests_per_connection: (requests > 0).then_some(requests),
             max_concurrent_streams: reader.get("shenyu.limits.maxConcurrentStreams"),

@@ -40,6 +40,8 @@ pub struct WebsocketConfig {
     pub idle_timeout: Option<Duration>,
     /// The most websockets open at once.
     pub max_connections: usize,
+    /// Whether that was asked for.
+    pub max_connections_is_set: bool,
 }
 
 impl WebsocketConfig {
@@ -49,6 +51,7 @@ impl WebsocketConfig {
             max_frame_bytes: reader.get("shenyu.websocket.maxFramePayloadSize"),
             idle_timeout: (!idle.is_zero()).then_some(idle),
             max_connections: reader.get("shenyu.websocket.maxConnections"),
+            max_connections_is_set: reader.is_set("shenyu.websocket.maxConnections"),
         }
     }
 }

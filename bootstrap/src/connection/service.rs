@@ -7,16 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-use bytes::Bytes;
 use http::header::{CONNECTION, HeaderValue};
 use http::{Request, Response, StatusCode, Version};
-use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::Incoming;
-use longmen_core::body::{Body, BodyError};
+use longmen_core::body::Body;
 use longmen_core::chain::{Connection, Inbound};
 use tower::Service;
 
-use super::streams;
+use super::answer::Answer;
 use super::watch::{InWork, Watch};
 
 /// A stack behind a connection.
@@ -73,38 +71,6 @@ impl<F: Future<Output = Result<Response<Body>, Infallible>>> Future for Answerin
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         let sequential = *this.sequential;
-        Poll::Ready(Ok(response.map(|body| Answer { body, sequential, _in_work: in_work })))
-    }
-}
-
-/// The body of an answer; the request is in work until it is dropped.
-#[derive(Debug)]
-pub(super) struct Answer {
-    body: Body,
-    sequential: bool,
-    _in_work: Option<InWork>,
-}
-
-impl HttpBody for Answer {
-    type Data = Bytes;
-    type Error = BodyError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(cx);
-        if !self.sequential {
-            streams::note(&polled);
-        }
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        Poll::Ready(Ok(response.map(|body| Answer::new(body, sequential, in_work))))
     }
 }

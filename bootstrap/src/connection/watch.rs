@@ -1,4 +1,4 @@
-//! The time limits of a client connection.
+//! The limits of a client connection: of its times, and of its requests.
 //!
 //! One timer per connection, and it is hardly ever touched: what happens on the connection is only
 //! noted, and the timer, when it fires, looks at the notes and sleeps on. The two limits that may be
@@ -23,6 +23,8 @@ pub(crate) struct TimeLimits {
     pub(crate) idle: Duration,
     /// For a client that takes nothing of what is written to it.
     pub(crate) write_stall: Duration,
+    /// Requests, after which the connection is told to end.
+    pub(crate) requests: u64,
 }
 
 /// Which limit was reached.
@@ -31,6 +33,7 @@ pub(crate) enum Late {
     Head,
     Idle,
     WriteStall,
+    Requests,
 }
 
 /// What happened on a connection, noted by the socket and the service. Times are milliseconds since
@@ -42,8 +45,12 @@ pub(crate) struct Watch {
     sequential: bool,
     /// Requests in work.
     open: AtomicU32,
+    /// Pieces of answers that the server has taken and the socket has not: HTTP/2, where the client says
+    /// how much it takes.
+    unsent: AtomicU32,
     /// Requests so far.
     requests: AtomicU64,
+    /// Since when no request is in work; while answers are yet to be sent, since they went on.
     idle_since: AtomicU64,
     head_since: AtomicU64,
     stalled_since: AtomicU64,
@@ -70,6 +77,7 @@ impl Watch {
             begun,
             sequential,
             open: AtomicU32::new(0),
+            unsent: AtomicU32::new(0),
             requests: AtomicU64::new(0),
             idle_since: AtomicU64::new(1),
             head_since: AtomicU64::new(u64::from(sequential)),
@@ -141,6 +149,10 @@ impl Watch {
             // Whenever it ends, the connection may wait this long at least.
             return (Instant::now() + limits.idle, Late::Idle);
         }
+        if self.unsent.load(Ordering::Relaxed) > 0 {
+            let since = self.idle_since.load(Ordering::Relaxed);
+            return (self.at(since, limits.write_stall), Late::WriteStall);
+        }
         match note(&self.head_since) {
             Some(since) => (self.at(since, limits.head), Late::Head),
             None => (self.at(self.idle_since.load(Ordering::Relaxed), limits.idle), Late::Idle),
@@ -154,6 +166,9 @@ impl Watch {
         mut timer: Pin<&mut Sleep>,
         limits: &TimeLimits,
     ) -> Poll<Late> {
+        if self.requests.load(Ordering::Relaxed) >= limits.requests {
+            return Poll::Ready(Late::Requests);
+        }
         loop {
             if self.hurry.load(Ordering::Relaxed) {
                 self.hurry.store(false, Ordering::Relaxed);
@@ -183,6 +198,12 @@ impl InWork {
         watch.closing.load(Ordering::Relaxed)
             || watch.requests.load(Ordering::Relaxed) >= watch.last_request
     }
+
+    /// A piece of the answer that the server takes; sent when dropped.
+    pub(super) fn unsent(&self) -> Unsent {
+        self.0.unsent.fetch_add(1, Ordering::Relaxed);
+        Unsent(Arc::clone(&self.0))
+    }
 }
 
 impl Drop for InWork {
@@ -192,6 +213,34 @@ impl Drop for InWork {
             // What came of its body is no head.
             watch.fresh.store(false, Ordering::Relaxed);
             watch.idle_since.store(watch.now(), Ordering::Relaxed);
+            if watch.unsent.load(Ordering::Relaxed) > 0 {
+                watch.hurry.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// A piece of an answer that is not yet written to the socket. Without it a connection whose last
+/// answer waits for its client would be taken to be idle.
+#[derive(Debug)]
+pub(super) struct Unsent(Arc<Watch>);
+
+impl Unsent {
+    /// Some of it was written.
+    pub(super) fn moved(&self) {
+        if self.0.open.load(Ordering::Relaxed) == 0 {
+            self.0.idle_since.store(self.0.now(), Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Unsent {
+    fn drop(&mut self) {
+        let watch = &*self.0;
+        let last = watch.unsent.fetch_sub(1, Ordering::Relaxed) == 1;
+        if last && watch.open.load(Ordering::Relaxed) == 0 {
+            watch.idle_since.store(watch.now(), Ordering::Relaxed);
+            watch.hurry.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -211,6 +260,7 @@ mod tests {
         head: Duration::from_millis(50),
         idle: Duration::from_millis(200),
         write_stall: Duration::from_millis(100),
+        requests: u64::MAX,
     };
 
     fn opened() -> Arc<Watch> {
@@ -218,9 +268,13 @@ mod tests {
     }
 
     async fn late(watch: &Watch) -> (Late, Duration) {
+        late_by(watch, &LIMITS).await
+    }
+
+    async fn late_by(watch: &Watch, limits: &TimeLimits) -> (Late, Duration) {
         let begun = Instant::now();
         let mut timer = pin!(tokio::time::sleep(LIMITS.head));
-        let watched = poll_fn(|cx| watch.poll(cx, timer.as_mut(), &LIMITS));
+        let watched = poll_fn(|cx| watch.poll(cx, timer.as_mut(), limits));
         let late = tokio::time::timeout(Duration::from_secs(10), watched).await.unwrap();
         (late, begun.elapsed())
     }
@@ -259,5 +313,37 @@ mod tests {
         assert!(!waiting.is_finished());
         drop(in_work);
         assert_eq!(waiting.await.unwrap().0, Late::Idle);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_not_sent_yet_is_no_idleness() {
+        let watch = Arc::new(Watch::new(Instant::now(), false, Arc::default(), u64::MAX));
+        let goodbye = TimeLimits { idle: Duration::from_millis(20), ..LIMITS };
+        let in_work = watch.request();
+        let piece = in_work.unsent();
+        drop(in_work);
+        let (limit, took) = late_by(&watch, &goodbye).await;
+        assert_eq!(limit, Late::WriteStall, "its client takes nothing");
+        assert!(took > goodbye.idle * 2, "{took:?}");
+        // What is taken begins the time anew.
+        piece.moved();
+        let (limit, took) = late_by(&watch, &goodbye).await;
+        assert_eq!(limit, Late::WriteStall);
+        assert!(took > goodbye.idle * 2, "{took:?}");
+        drop(piece);
+        let (limit, took) = late_by(&watch, &goodbye).await;
+        assert_eq!(limit, Late::Idle);
+        assert!(took < Duration::from_secs(5), "{took:?}");
+    }
+
+    #[tokio::test]
+    async fn so_many_requests_and_no_more() {
+        let watch = Arc::new(Watch::new(Instant::now(), false, Arc::default(), 2));
+        let limits = TimeLimits { requests: 2, ..LIMITS };
+        let _first = watch.request();
+        let waiting = tokio::time::timeout(LIMITS.idle, late_by(&watch, &limits)).await;
+        assert!(waiting.is_err(), "{waiting:?}");
+        let _second = watch.request();
+        assert_eq!(late_by(&watch, &limits).await.0, Late::Requests);
     }
 }

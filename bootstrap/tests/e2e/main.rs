@@ -8,6 +8,7 @@ mod field_cases;
 mod golden_gateway;
 mod grpc;
 mod guards;
+mod http2_clients;
 mod limits;
 mod master_check;
 mod observed;

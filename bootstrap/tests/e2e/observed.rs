@@ -5,7 +5,7 @@ use std::path::Path;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::Value;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 
@@ -102,6 +102,19 @@ async fn clients_that_leave_and_websockets_are_logged_at_their_end() {
     let expected =
         ["GET", "/fault/slow-head?ms=10000", "HTTP/1.1", "null", "client_gone", "client_gone", "1"];
     assert_eq!(strings(&read[0], &WHAT), expected);
+    // In the middle of its body, while the upstream answers to what came: its answer breaks off too.
+    let mut leaver = TcpStream::connect(fed.gateway.address).await.unwrap();
+    let begun = b"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nbegun";
+    leaver.write_all(begun).await.unwrap();
+    let mut answer = Vec::new();
+    while !answer.windows(5).any(|five| five == b"begun") {
+        let read = tokio::time::timeout(LIMIT, leaver.read_buf(&mut answer)).await.unwrap();
+        assert!(read.unwrap() > 0, "{}", String::from_utf8_lossy(&answer));
+    }
+    drop(leaver);
+    let read = lines(&path, 2).await;
+    let expected = ["POST", "/echo", "HTTP/1.1", "200", "client_gone", "client_gone", "1"];
+    assert_eq!(strings(&read[1], &WHAT), expected);
     let url = format!("ws://{}/ws", fed.gateway.address);
     let (mut socket, _) = tokio_tungstenite::connect_async(url).await.unwrap();
     socket.send(Message::text("hello")).await.unwrap();
@@ -109,9 +122,9 @@ async fn clients_that_leave_and_websockets_are_logged_at_their_end() {
     assert_eq!(echoed, Message::text("hello"));
     socket.close(None).await.unwrap();
     while let Ok(Some(Ok(_))) = tokio::time::timeout(LIMIT, socket.next()).await {}
-    let read = lines(&path, 2).await;
+    let read = lines(&path, 3).await;
     let expected = ["GET", "/ws", "websocket", "101", "finished", "null", "1"];
-    assert_eq!(strings(&read[1], &WHAT), expected);
+    assert_eq!(strings(&read[2], &WHAT), expected);
     fed.stop().await;
 }
 

@@ -30,7 +30,13 @@ async fn the_limit_of_open_files_is_raised_and_told() {
         log.lines().any(|line| line.contains(level) && line.contains(text))
     };
     assert!(has(" INFO ", "limit of open files: 2000"), "{log}");
-    assert!(has(" WARN ", "2000, is too low for shenyu.limits.maxConnections, 100000"), "{log}");
+    // Nobody has asked for so many.
+    assert!(has(" INFO ", "reached before shenyu.limits.maxConnections, 100000"), "{log}");
+    assert!(!has(" WARN ", "open files"), "{log}");
+    let mut many = arguments();
+    many.push("--shenyu.limits.maxConnections=100000".to_owned());
+    let process = Process::with_open_files(&many, 100, 2000);
+    process.says("2000, is too low for shenyu.limits.maxConnections, 100000").await;
     // As many as that really are open.
     let mut few = arguments();
     few.push("--shenyu.limits.maxConnections=900".to_owned());

@@ -2,14 +2,14 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 
 use super::{Body, BodyError, drain};
-use crate::error::GatewayError;
+use crate::error::{GatewayError, Reason};
 
 /// How large a request body may be, and how a larger one is refused.
 #[derive(Debug, Clone, Copy)]
@@ -25,13 +25,32 @@ pub struct BodyLimit {
 pub struct Meter {
     bytes: AtomicU64,
     passed: AtomicBool,
+    /// One of the constants below.
+    broken: AtomicU8,
 }
+
+const WHOLE: u8 = 0;
+const GONE: u8 = 1;
+const STALLED: u8 = 2;
 
 impl Meter {
     /// Bytes read so far.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Why the client's side of the body failed, if it did.
+    #[must_use]
+    pub fn fault(&self) -> Option<Reason> {
+        if self.is_over() {
+            return Some(Reason::BodyTooLarge);
+        }
+        match self.broken.load(Ordering::Acquire) {
+            WHOLE => None,
+            STALLED => Some(Reason::ClientBodyTimeout),
+            _ => Some(Reason::ClientGone),
+        }
     }
 
     /// Whether the body was larger than its limit.
@@ -66,6 +85,14 @@ impl HttpBody for Metered {
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let this = self.get_mut();
         let frame = ready!(Pin::new(&mut this.body).poll_frame(cx));
+        let broken = match &frame {
+            Some(Err(BodyError::Transport(_) | BodyError::Upstream(_))) => GONE,
+            Some(Err(BodyError::Stalled { .. })) => STALLED,
+            _ => WHOLE,
+        };
+        if broken != WHOLE {
+            this.meter.broken.store(broken, Ordering::Release);
+        }
         if let Some(Ok(frame)) = &frame
             && let Some(data) = frame.data_ref()
         {

@@ -212,9 +212,13 @@ impl Exchange {
 
     /// Counts the request body.
     pub(super) fn metered(&mut self, meter: &Arc<Meter>) {
-        if self.observed.is_some() {
-            self.meter = Some(Arc::clone(meter));
-        }
+        self.meter = Some(Arc::clone(meter));
+    }
+
+    /// Why an answer broke off. Where the client's body did, the upstream's end is only what follows.
+    fn broken_off(&self, error: &BodyError) -> Reason {
+        let clients = self.meter.as_ref().and_then(|meter| meter.fault());
+        clients.unwrap_or_else(|| broken_off(error))
     }
 
     /// Records an attempt; the place is held to the end of the request or the next attempt.
@@ -262,12 +266,17 @@ impl Exchange {
 
     /// Tells the log that the upstream did not bring its answer to the end.
     pub(super) fn broke_off(&self, error: &BodyError) {
-        let reason = broken_off(error);
+        let reason = self.broken_off(error);
         if let Some(busy) = &self.busy
             && matches!(reason, Reason::UpstreamBodyReset | Reason::UpstreamBodyTimeout)
         {
             busy.endpoint().complain(format_args!("{reason}: {error}"));
         }
+    }
+
+    /// Whether the client left in the middle of its body.
+    fn client_is_gone(&self) -> bool {
+        self.meter.as_ref().is_some_and(|meter| meter.fault() == Some(Reason::ClientGone))
     }
 
     /// Records the response head.
@@ -404,9 +413,10 @@ impl HttpBody for Watched {
             Some(Err(error)) => {
                 if let Some(exchange) = &mut this.exchange {
                     exchange.broke_off(error);
-                    exchange.because(broken_off(error));
+                    exchange.because(exchange.broken_off(error));
                 }
-                this.end(Outcome::Failed);
+                let gone = this.exchange.as_ref().is_some_and(Exchange::client_is_gone);
+                this.end(if gone { Outcome::ClientGone } else { Outcome::Failed });
             }
             Some(Ok(frame)) => {
                 let bytes = frame.data_ref().map_or(0, |data| data.len() as u64);

@@ -14,7 +14,7 @@ use crate::support::{Rig, Strategy, error, get, read, request, streamed, text, w
 conformance! {
     truncated_answers, answers_that_are_not_http, no_answer_at_all, refused_connections,
     heads_over_the_limit, bytes_beyond_the_answer, switches_that_nobody_asked_for,
-    transfer_codings_that_nobody_undoes, broken_request_bodies, request_bodies_over_a_limit,
+    transfer_codings_that_nobody_undoes, other_connections_of_a_refused_answer, broken_request_bodies, request_bodies_over_a_limit,
 }
 
 /// Sends a GET to an upstream that writes these bytes and closes.
@@ -221,6 +221,48 @@ async fn transfer_codings_that_nobody_undoes(strategy: Strategy) {
     };
     let client = async { text(rig.send(&endpoint, get(&endpoint, "/")).await.unwrap()).await };
     assert_eq!(join!(client, upstream).0, "ok");
+}
+
+/// Only the connection of the answer ends, and what waits beside it is used again.
+async fn other_connections_of_a_refused_answer(strategy: Strategy) {
+    let rig = Rig::new(strategy);
+    let origin = Origin::new().await;
+    let endpoint = rig.endpoint(&origin.url());
+    let upstream = async {
+        let (mut first, mut second) = (origin.accept().await, origin.accept().await);
+        first.request().await;
+        second.request().await;
+        first.answer("kept").await;
+        second.answer("kept").await;
+        (first, second)
+    };
+    let client = async { text(rig.send(&endpoint, get(&endpoint, "/1")).await.unwrap()).await };
+    let other = async { text(rig.send(&endpoint, get(&endpoint, "/2")).await.unwrap()).await };
+    let (_, _, (mut first, mut second)) = join!(client, other, upstream);
+    rig.until_unused().await;
+    for _ in 0..100 {
+        // Both are put back.
+        tokio::task::yield_now().await;
+    }
+    let upstream = async {
+        let first_is_asked = tokio::select! {
+            _ = first.request() => true,
+            _ = second.request() => false,
+        };
+        let (mut asked, other) = if first_is_asked { (first, second) } else { (second, first) };
+        asked.send("HTTP/1.1 200 OK\r\ntransfer-encoding: foo\r\n\r\nabc").await;
+        (asked, other)
+    };
+    let refused = rig.send(&endpoint, get(&endpoint, "/3"));
+    let (refused, (mut asked, mut other)) = join!(refused, upstream);
+    assert_eq!(error(refused).reason(), Reason::UpstreamProtocol);
+    let upstream = async {
+        assert_eq!(other.request().await.line(), "GET /4 HTTP/1.1");
+        other.answer("again").await;
+    };
+    let client = async { text(rig.send(&endpoint, get(&endpoint, "/4")).await.unwrap()).await };
+    assert_eq!(join!(client, upstream).0, "again");
+    asked.closed().await;
 }
 
 /// A POST whose body ends with an error after some bytes; says what came of it.

@@ -1,5 +1,7 @@
 //! Kept connections that the upstream closes just when they are wanted.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http_body::Frame;
 use longmen_core::body::Body;
@@ -8,12 +10,12 @@ use longmen_core::upstream::ClientOptions;
 use tokio::join;
 
 use crate::support::origin::{Conn, Origin, Received};
-use crate::support::{Rig, Strategy, error, get, pattern, post, request, streamed, text};
+use crate::support::{Rig, Strategy, error, get, pattern, post, request, streamed, text, until};
 
 conformance! {
     closed_before_the_request, closed_under_an_idempotent_request, closed_under_a_post,
     repeated_once_only, bodies_are_repeated_whole, large_bodies_are_not_repeated,
-    not_repeated_once_answered,
+    not_repeated_once_answered, posts_keep_clear_of_the_upstreams_idle_limit,
 }
 
 /// A rig whose client has one kept connection.
@@ -111,6 +113,56 @@ async fn closed_under_a_post(strategy: Strategy) {
         assert_eq!(rig.stats().replayed, 0);
         rig.until_unused().await;
     }
+}
+
+async fn posts_keep_clear_of_the_upstreams_idle_limit(strategy: Strategy) {
+    const LIMIT: Duration = Duration::from_millis(600);
+    let rig = Rig::with(strategy, ClientOptions::default());
+    let origin = Origin::new().await;
+    let endpoint = rig.endpoint(&origin.url());
+    // Without `Accept`, it goes by the raw client with either strategy, whose pool learns.
+    let plain = |mut request: http::Request<Body>| {
+        request.headers_mut().remove(http::header::ACCEPT);
+        request
+    };
+    let upstream = async {
+        let mut conn = origin.accept().await;
+        conn.request().await;
+        conn.answer("first").await;
+        conn
+    };
+    let (answer, conn) = join!(rig.send(&endpoint, plain(get(&endpoint, "/1"))), upstream);
+    text(answer.unwrap()).await;
+    tokio::time::sleep(LIMIT).await;
+    conn.close();
+    let seen = || {
+        rig.client.sweep();
+        rig.stats().idle == 0
+    };
+    until("the end is seen", seen).await;
+    let upstream = async {
+        let mut conn = origin.accept().await;
+        conn.request().await;
+        conn.answer("known").await;
+        conn
+    };
+    let (answer, mut conn) = join!(rig.send(&endpoint, plain(get(&endpoint, "/2"))), upstream);
+    text(answer.unwrap()).await;
+    // Young enough.
+    let upstream = async {
+        conn.request().await;
+        conn.answer("kept").await;
+    };
+    let sent = plain(post(&endpoint, "/3", "paid once"));
+    let (answer, ()) = join!(rig.send(&endpoint, sent), upstream);
+    assert_eq!(text(answer.unwrap()).await, "kept");
+    // The upstream may close it any moment now.
+    tokio::time::sleep(LIMIT * 3 / 2).await;
+    let sent = plain(post(&endpoint, "/4", "paid once"));
+    let (answer, received) = join!(rig.send(&endpoint, sent), serve(&origin));
+    assert_eq!(text(answer.unwrap()).await, "served");
+    assert!(received.line().starts_with("POST /4 "), "{}", received.line());
+    rig.until_unused().await;
 }
 
 async fn repeated_once_only(strategy: Strategy) {

@@ -13,7 +13,8 @@ use regex::Regex;
 use super::{SCHEMA, warnings};
 
 /// Fields that are made from the value of a key under another name.
-const DERIVED: [(&str, &str, &str); 8] = [
+const DERIVED: [(&str, &str, &str); 10] = [
+    ("LimitsConfig", "max_connections_is_set", "shenyu.limits.maxConnections"),
     ("LimitsConfig", "max_requests_per_connection", "shenyu.limits.maxRequestsPerConnection"),
     ("LimitsConfig", "request_max_bytes", "shenyu.limits.requestMaxBytes"),
     ("LocalConfig", "is_shipped_key", "shenyu.local.sha512Key"),
@@ -22,6 +23,7 @@ const DERIVED: [(&str, &str, &str); 8] = [
     ("SniConfig", "default_secret", "shenyu.netty.http.sni.defaultK8sSecretName"),
     ("SocketOptions", "linger_seconds", "shenyu.netty.http.socketChannel.soLinger"),
     ("SocketOptions", "tos", "shenyu.netty.http.socketChannel.ipTos"),
+    ("WebsocketConfig", "max_connections_is_set", "shenyu.websocket.maxConnections"),
 ];
 
 /// A field of a configuration struct.

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
@@ -35,6 +35,8 @@ pub(super) struct ConnState {
     uploading: AtomicBool,
     killed: AtomicBool,
     waker: OnceLock<Waker>,
+    /// When the upstream closed it, or it failed.
+    ended: OnceLock<Instant>,
 }
 
 impl ConnState {
@@ -46,6 +48,7 @@ impl ConnState {
             uploading: AtomicBool::new(false),
             killed: AtomicBool::new(false),
             waker: OnceLock::new(),
+            ended: OnceLock::new(),
         })
     }
 
@@ -88,6 +91,11 @@ pub(super) struct Http1 {
 impl Http1 {
     pub(super) fn new(sender: SendRequest<RequestBody>, state: Arc<ConnState>) -> Self {
         Self { sender, state, since: Instant::now(), busy: false }
+    }
+
+    /// How long it was unused when its upstream closed it, if that has happened.
+    pub(super) fn closed_after(&self) -> Option<Duration> {
+        self.state.ended.get().map(|ended| ended.saturating_duration_since(self.since))
     }
 
     /// A request is under way from here on.
@@ -143,7 +151,11 @@ impl<C: Future + Unpin> Future for Drive<C> {
             return Poll::Ready(());
         }
         // The caller of each request sees its own error; an unused connection has none to tell.
-        Pin::new(&mut this.connection).poll(cx).map(drop)
+        let ended = Pin::new(&mut this.connection).poll(cx).map(drop);
+        if ended.is_ready() {
+            this.state.ended.get_or_init(Instant::now);
+        }
+        ended
     }
 }
 

@@ -77,7 +77,8 @@ impl HyperClient {
             request.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         let mut request = request.map(RequestBody::new);
-        while let Some(kept) = self.pool.pop(endpoint.pool_key) {
+        let repeatable = is_idempotent(request.method());
+        while let Some(kept) = self.pool.pop(endpoint.pool_key, repeatable) {
             match self.on_kept(endpoint, kept, request).await {
                 Ok(response) => return Ok(response),
                 Err(Miss::Unsent(unsent, _)) => request = unsent,

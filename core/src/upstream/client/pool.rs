@@ -101,14 +101,23 @@ impl Pool {
         self.keep
     }
 
-    /// The youngest usable connection to an upstream.
-    pub(super) fn pop(&self, key: u64) -> Option<Http1> {
+    /// The youngest usable connection to an upstream. For a request that must not be sent twice only
+    /// one that the upstream is not about to close, as far as its habits are known.
+    pub(super) fn pop(&self, key: u64, repeatable: bool) -> Option<Http1> {
         let mut slots = self.lock();
         let slot = slots.get_mut(&key)?;
         let mut usable = None;
         while let Some(found) = slot.idle.pop() {
             if found.sender.is_closed() {
+                if let Some(unused) = found.closed_after() {
+                    slot.patience.learn(unused);
+                }
                 continue;
+            }
+            if !repeatable && slot.patience.may_end(found.since.elapsed()) {
+                // The rest is older still; requests that may be repeated can have them.
+                slot.idle.push(found);
+                break;
             }
             if found.since.elapsed() > self.max_idle {
                 // Younger ones are on top: the rest is older still.
@@ -260,7 +269,13 @@ impl Pool {
         let mut slots = self.lock();
         for slot in slots.values_mut() {
             let before = slot.idle.len();
-            slot.idle.retain(|entry| !entry.sender.is_closed());
+            let Slot { idle, patience, .. } = slot;
+            idle.retain(|entry| {
+                if let Some(unused) = entry.closed_after() {
+                    patience.learn(unused);
+                }
+                !entry.sender.is_closed()
+            });
             let open = slot.idle.len();
             slot.idle.retain(|entry| entry.since.elapsed() <= self.max_idle && !self.is_old(entry));
             let shared = slot.http2.len();

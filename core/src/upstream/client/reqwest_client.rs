@@ -12,7 +12,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use http::header::TRANSFER_ENCODING;
 use http::{HeaderValue, Request, Response, StatusCode};
+use http_body::Body as _;
 use tokio::runtime::Handle;
 
 use super::connect::{self, Alpn};
@@ -148,8 +150,9 @@ impl ReqwestClient {
         let mut response: Response<reqwest::Body> = response.into();
         if let Err(error) = failure::of_answer(&endpoint.address, &response) {
             // The library may still keep the connection, if the rest of the answer is there already.
-            // It belongs to the client's own pool, which goes with the client.
-            let gone = self.lock().remove(&endpoint.pool_key);
+            // It belongs to the client's own pool, which goes with the client. Any other connection
+            // ends with the answer, and those beside it are left alone.
+            let gone = may_be_kept(&response).then(|| self.lock().remove(&endpoint.pool_key));
             drop((response, gone));
             return Err(error.into());
         }
@@ -253,6 +256,20 @@ impl UpstreamClient for ReqwestClient {
     fn sweep_interval(&self) -> Duration {
         self.raw.sweep_interval()
     }
+}
+
+/// Whether the connection of an answer can be used again once the answer is read: it is not for another
+/// protocol now, and the end of the connection is not the end of the answer.
+///
+/// Source: RFC 9112, section 6.3.
+fn may_be_kept(response: &Response<reqwest::Body>) -> bool {
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        return false;
+    }
+    let last = response.headers().get_all(TRANSFER_ENCODING).iter().next_back();
+    let chunked = last.and_then(|codings| codings.as_bytes().rsplit(|byte| *byte == b',').next());
+    let ends_itself = |coding: &[u8]| coding.trim_ascii().eq_ignore_ascii_case(b"chunked");
+    response.body().is_end_stream() || chunked.is_none_or(ends_itself)
 }
 
 /// The head of a request, without its body.

@@ -13,7 +13,7 @@ use super::super::http2::{Http2, Stream, StreamBody};
 use super::super::io::UpstreamIo;
 use super::super::pool::{Grant, Protocol};
 use super::super::{SendFailure, conn};
-use super::{HyperClient, Miss, unsent};
+use super::{HyperClient, Miss, is_idempotent, unsent};
 use crate::body::Body;
 use crate::error::{Fault, GatewayError, Reason, is_grpc};
 use crate::upstream::{Endpoint, Scheme};
@@ -38,8 +38,9 @@ impl HyperClient {
     ) -> Result<Response<Body>, SendFailure> {
         // Which is always HTTP/2, also without TLS.
         let grpc = is_grpc(request.method(), request.headers());
+        let repeatable = is_idempotent(request.method());
         for attempt in 1.. {
-            let stream = match self.way(endpoint, grpc).await {
+            let stream = match self.way(endpoint, grpc, repeatable).await {
                 Ok(Way::Shared(stream)) => stream,
                 Ok(Way::Kept(kept)) => {
                     match self.on_kept(endpoint, kept, request.map(RequestBody::new)).await {
@@ -67,11 +68,16 @@ impl HyperClient {
         Err(misconfigured("no attempt left").into())
     }
 
-    async fn way(&self, endpoint: &Arc<Endpoint>, grpc: bool) -> Result<Way, GatewayError> {
+    async fn way(
+        &self,
+        endpoint: &Arc<Endpoint>,
+        grpc: bool,
+        repeatable: bool,
+    ) -> Result<Way, GatewayError> {
         let (mut protocol, gate) = self.pool.protocol(endpoint);
         let https = endpoint.address.scheme == Scheme::Https;
         if protocol == Protocol::Http1 && https {
-            return self.way_http1(endpoint, grpc).await;
+            return self.way_http1(endpoint, grpc, repeatable).await;
         }
         if let Some(stream) = self.pool.stream(endpoint) {
             return Ok(Way::Shared(stream));
@@ -84,14 +90,19 @@ impl HyperClient {
         protocol = self.pool.protocol(endpoint).0;
         if protocol == Protocol::Http1 && https {
             drop(turn);
-            return self.way_http1(endpoint, grpc).await;
+            return self.way_http1(endpoint, grpc, repeatable).await;
         }
         self.open_any(endpoint, Alpn::Http2, grpc).await
     }
 
     /// On an upstream that speaks HTTP/1.1 over TLS.
-    async fn way_http1(&self, endpoint: &Arc<Endpoint>, grpc: bool) -> Result<Way, GatewayError> {
-        if !grpc && let Some(kept) = self.pool.pop(endpoint.pool_key) {
+    async fn way_http1(
+        &self,
+        endpoint: &Arc<Endpoint>,
+        grpc: bool,
+        repeatable: bool,
+    ) -> Result<Way, GatewayError> {
+        if !grpc && let Some(kept) = self.pool.pop(endpoint.pool_key, repeatable) {
             return Ok(Way::Kept(kept));
         }
         // Offered again each time: an upstream may learn it.
