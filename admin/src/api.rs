@@ -1,5 +1,7 @@
 //! The endpoints, one module per resource. To add one: its module here, its line in [`routes`].
 
+mod api_doc;
+mod client;
 mod common;
 mod condition;
 mod conditioned;
@@ -45,5 +47,7 @@ pub fn routes() -> Routes {
         .merge(discovery::routes())
         .merge(discovery_upstream::routes())
         .merge(meta_data::routes())
+        .merge(client::routes())
+        .merge(api_doc::routes())
         .merge(publish::routes())
 }

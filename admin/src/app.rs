@@ -20,6 +20,7 @@ use crate::{
     error::ApiError,
     first_start::{self, GeneratedPassword},
     middleware, openapi,
+    registration::probes,
     router::Routes,
     serve,
     state::AppState,
@@ -69,6 +70,7 @@ impl Admin {
         let state = AppState::new(self.config, store, life.clone())?;
         state.publisher().start(&life, &state.config().history).await?;
         let router = router(&state, api::routes())?;
+        life.spawn(&Handle::current(), "probes", probes::run(state.clone()));
         life.spawn(
             &Handle::current(),
             "listener",

@@ -72,14 +72,31 @@ impl Context {
     /// Failures of the store; [`ApiError::Token`] on routes that ask for no token.
     pub async fn begin(&self) -> ApiResult<UnitOfWork> {
         let caller = self.caller()?;
-        // Consoles name themselves at the log-in; clients of the API and SDKs do not.
+        // Consoles name themselves at the log-in; clients of the API do not.
         let source = match caller.client_id {
             Some(_) => Source::Console,
             None => Source::Api,
         };
+        self.begin_as(caller.name.clone(), source).await
+    }
+
+    /// A unit of work on behalf of a service that registers itself under this name. End it by its
+    /// `commit`.
+    ///
+    /// # Errors
+    /// As [`Context::begin`].
+    pub async fn begin_for_client(&self, client: &str) -> ApiResult<UnitOfWork> {
+        let user = &self.caller()?.name;
+        let name = match client.trim() {
+            "" => user.clone(),
+            client => format!("{user} ({client})"),
+        };
+        self.begin_as(name, Source::Sdk).await
+    }
+
+    async fn begin_as(&self, name: String, source: Source) -> ApiResult<UnitOfWork> {
         let address = self.peer.map(|peer| peer.0.ip().to_string()).unwrap_or_default();
-        let actor = Actor { name: caller.name.clone(), source, address };
-        Ok(self.state.store().begin(actor).await?)
+        Ok(self.state.store().begin(Actor { name, source, address }).await?)
     }
 
     /// Checks that the caller may do this.

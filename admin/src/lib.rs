@@ -21,6 +21,7 @@ mod app;
 mod audit;
 mod first_start;
 mod middleware;
+mod registration;
 mod restore_mark;
 mod serve;
 

@@ -11,6 +11,7 @@ use crate::{
     auth::{PasswordCipher, Passwords, PathPatterns},
     config::AdminConfig,
     publish::Publisher,
+    registration::Registration,
     router::BodyBudget,
 };
 
@@ -28,6 +29,7 @@ struct Shared {
     publisher: Publisher,
     plugins: Registry,
     bodies: BodyBudget,
+    registration: Registration,
     life: Lifecycle,
 }
 
@@ -51,6 +53,7 @@ impl AppState {
             passwords: Passwords::start()?,
             publisher,
             plugins: longmen_plugins::registry(),
+            registration: Registration::default(),
             life,
         })))
     }
@@ -95,6 +98,11 @@ impl AppState {
     #[must_use]
     pub fn bodies(&self) -> &BodyBudget {
         &self.0.bodies
+    }
+
+    /// What registering clients share.
+    pub(crate) fn registration(&self) -> &Registration {
+        &self.0.registration
     }
 
     /// The sync with gateways.

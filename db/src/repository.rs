@@ -12,6 +12,7 @@
 
 mod condition;
 
+pub mod api_doc;
 pub mod binding;
 pub mod conditioned;
 pub mod data_permission;

@@ -45,7 +45,7 @@ pub(super) const SECTION: Section = Section {
             "shenyu.register.props.zombieCheckTimes",
             Kind::Int { min: 1, max: 10_000 },
             "5",
-            "Failed probes after which an address is given up.",
+            "Failed probes, after the first, before an instance is removed.",
         ),
         KeySpec::new(
             "shenyu.register.props.zombieCheckThreads",
@@ -57,7 +57,7 @@ pub(super) const SECTION: Section = Section {
             "shenyu.register.props.zombieRemovalTimes",
             POSITIVE_SECONDS,
             "60",
-            "How long a lost address is remembered.",
+            "How long an instance that registered itself stays down before it is removed.",
         ),
         KeySpec::new(
             "shenyu.swagger.max-body-size",

@@ -12,7 +12,14 @@ use serde_json::Value;
 use crate::support::{Answer, TestAdmin};
 
 /// Answers that have no envelope with a code.
-const BARE: [&str; 2] = ["GET /actuator/health", "GET /v1/gateways"];
+const BARE: [&str; 6] = [
+    "GET /actuator/health",
+    "GET /v1/gateways",
+    "POST /shenyu-client/register-metadata",
+    "POST /shenyu-client/register-uri",
+    "POST /shenyu-client/register-apiDoc",
+    "POST /shenyu-client/offline",
+];
 
 /// Operations that answer pages and files, or take the connection over.
 const WITHOUT: [&str; 5] = [
@@ -159,7 +166,7 @@ async fn every_example_is_accepted_and_answered_as_shown() {
         let operation = &example.operation;
         let answer = call(&admin, &token, example, &names).await;
         assert_eq!(answer.status, 200, "{operation}: {}", answer.text);
-        let answer = answer.json.unwrap();
+        let answer = answer.json.unwrap_or_else(|| answer.text.into());
         if !BARE.contains(&operation.as_str()) {
             assert_eq!(answer["code"], 200, "{operation}: {answer}");
         }

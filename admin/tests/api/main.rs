@@ -11,6 +11,7 @@ mod login;
 mod odd_texts;
 mod permissions;
 mod plugins;
+mod registration;
 mod replay;
 mod resources_lists;
 mod resources_meta_data;

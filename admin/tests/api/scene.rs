@@ -8,7 +8,7 @@ use longmen_db::repository::{namespace, permission, role, user};
 use longmen_db::{Actor, ChangeRow, Since, Store, current_version, since};
 use serde_json::{Value, json};
 
-use crate::support::{PASSWORD, TestAdmin};
+use crate::support::{Answer, PASSWORD, TestAdmin};
 
 /// The plugin `divide`, as the seed has it.
 pub(crate) const DIVIDE: &str = "5";
@@ -53,7 +53,7 @@ impl Scene {
         Self::of(TestAdmin::with(|config| config.store = StoreConfig::Postgres { url }).await).await
     }
 
-    async fn of(admin: TestAdmin) -> Self {
+    pub(crate) async fn of(admin: TestAdmin) -> Self {
         let token = admin.token("admin", PASSWORD).await;
         Self { admin, token }
     }
@@ -78,6 +78,15 @@ impl Scene {
         self.admin.api(token, method, path, body).await
     }
 
+    /// The answer to a call that answers a bare text.
+    pub(crate) async fn text(&self, method: &str, path: &str, body: &Value) -> Answer {
+        let headers = [
+            ("X-Access-Token".to_owned(), self.token.clone()),
+            ("Content-Type".to_owned(), "application/json; charset=utf-8".to_owned()),
+        ];
+        self.admin.call(method, path, &headers, Some(body.to_string())).await
+    }
+
     /// The data of a call that must succeed.
     pub(crate) async fn ok(&self, method: &str, path: &str, body: Value) -> Value {
         let mut answer = self.call(method, path, body).await;
@@ -96,6 +105,11 @@ impl Scene {
         assert_eq!(answer["code"], 500, "{method} {path}: {answer}");
         assert_eq!(self.version().await, before, "{method} {path} changed something");
         answer["message"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The token of its super user.
+    pub(crate) fn token(&self) -> &str {
+        &self.token
     }
 
     pub(crate) fn store(&self) -> &Store {

@@ -389,7 +389,7 @@ pub(crate) async fn of_namespace(tx: &mut Tx, namespace_id: &str) -> Result<Vec<
         tx,
         UpstreamRow,
         "SELECT u.id, u.discovery_handler_id, u.namespace_id, u.protocol, u.upstream_url,
-                u.upstream_status, u.weight, u.props, u.created_ms, u.updated_ms
+                u.upstream_status, u.weight, u.props, u.origin, u.created_ms, u.updated_ms
          FROM discovery_upstream u
          JOIN discovery_handler h ON h.id = u.discovery_handler_id
          JOIN discovery d ON d.id = h.discovery_id

@@ -144,6 +144,30 @@ pub async fn find_by_path(
     Ok(row.map(MetaDataRow::from))
 }
 
+/// The first description of a method of a service in a namespace, by id.
+///
+/// # Errors
+/// The database's.
+pub async fn find_by_method(
+    tx: &mut Tx,
+    namespace_id: &str,
+    service_name: &str,
+    method_name: &str,
+) -> Result<Option<MetaDataRow>> {
+    let row = fetch_optional!(
+        tx,
+        Row,
+        select!(
+            "WHERE namespace_id = $1 AND service_name = $2 AND method_name = $3
+             ORDER BY id LIMIT 1"
+        ),
+        namespace_id,
+        service_name,
+        method_name,
+    )?;
+    Ok(row.map(MetaDataRow::from))
+}
+
 /// Those of the descriptions that exist in the namespace, by id, held until the end of the
 /// transaction.
 ///

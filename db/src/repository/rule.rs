@@ -5,10 +5,10 @@ use longmen_core::model::{Condition, Level, Rule, Selector};
 use super::conditioned::{
     self, Conditioned, Stored, find_many_for_update, sealed::Sealed, statements,
 };
-use super::{NewCondition, TextRow, condition, data_permission};
+use super::{CountRow, NewCondition, TextRow, condition, data_permission};
 use crate::Result;
-use crate::statement::{execute, execute_in, fetch_all_in};
-use crate::tx::UnitOfWork;
+use crate::statement::{execute, execute_in, fetch_all_in, fetch_one};
+use crate::tx::{Tx, UnitOfWork};
 
 /// A row.
 #[derive(Debug, sqlx::FromRow)]
@@ -86,6 +86,21 @@ pub(super) async fn of_selectors_for_update<S: AsRef<str>>(
     let ids: Vec<String> = ids.into_iter().map(|row| row.text).collect();
     conditioned::hold::<Rule>(uow, &ids).await?;
     conditioned::of_owners::<Rule>(uow, selector_ids).await
+}
+
+/// Whether a selector has a rule of this name.
+///
+/// # Errors
+/// The database's.
+pub async fn is_named(tx: &mut Tx, selector_id: &str, name: &str) -> Result<bool> {
+    let row = fetch_one!(
+        tx,
+        CountRow,
+        "SELECT COUNT(*) AS n FROM rule WHERE selector_id = $1 AND rule_name = $2",
+        selector_id,
+        name,
+    )?;
+    Ok(row.n > 0)
 }
 
 /// Stores a new rule under its id, and holds its selector. The conditions are those of

@@ -5,7 +5,7 @@ use longmen_core::model::{Condition, Level, Selector};
 use super::conditioned::{self, Conditioned, Stored, sealed::Sealed, statements};
 use super::{NewCondition, condition};
 use crate::Result;
-use crate::statement::{execute, fetch_all};
+use crate::statement::{execute, fetch_all, fetch_optional};
 use crate::tx::{Tx, UnitOfWork};
 
 mod delete;
@@ -101,6 +101,33 @@ pub async fn of_plugin(
         plugin_id,
     )?;
     conditioned::with_conditions::<Selector>(tx, rows).await
+}
+
+/// The first selector of a name in a plugin and namespace, by id, with its conditions. Names need not
+/// be unique.
+///
+/// # Errors
+/// The database's.
+pub async fn find_named(
+    tx: &mut Tx,
+    namespace_id: &str,
+    plugin_id: &str,
+    name: &str,
+) -> Result<Option<Stored<Selector>>> {
+    let row = fetch_optional!(
+        tx,
+        Row,
+        concat!(
+            select!(),
+            " WHERE o.namespace_id = $1 AND o.plugin_id = $2 AND o.selector_name = $3
+              ORDER BY o.id LIMIT 1"
+        ),
+        namespace_id,
+        plugin_id,
+        name,
+    )?;
+    let rows = row.into_iter().collect();
+    Ok(conditioned::with_conditions::<Selector>(tx, rows).await?.pop())
 }
 
 /// Stores a new selector under its id. The conditions are those of `conditions`; `condition_list`

@@ -3,6 +3,8 @@
 //! Every function that writes holds the handler's row, so that the list a writer reads afterwards
 //! is the one that its change set describes.
 
+use std::collections::HashMap;
+
 use longmen_core::model::Upstream;
 
 use super::TextRow;
@@ -14,6 +16,38 @@ use crate::{Error, Result, dialect};
 
 /// Rows of one `INSERT`.
 const ROWS: usize = 200;
+
+/// Who an upstream is from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// A person. Nothing but a person takes it away.
+    #[default]
+    Configured,
+    /// The instance, which registered itself; no person changed it since.
+    Registered,
+    /// A person; it is down because its instance is away, and comes back with it.
+    Away,
+}
+
+impl Origin {
+    const fn code(self) -> i32 {
+        match self {
+            Self::Configured => 0,
+            Self::Registered => 1,
+            Self::Away => 2,
+        }
+    }
+}
+
+impl From<i32> for Origin {
+    fn from(code: i32) -> Self {
+        match code {
+            1 => Self::Registered,
+            2 => Self::Away,
+            _ => Self::Configured,
+        }
+    }
+}
 
 /// A stored upstream.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
@@ -34,6 +68,9 @@ pub struct UpstreamRow {
     pub weight: i32,
     /// Settings, JSON text.
     pub props: Option<String>,
+    /// Who it is from.
+    #[sqlx(try_from = "i32")]
+    pub origin: Origin,
     /// When it was created, in milliseconds since 1970-01-01 UTC.
     pub created_ms: i64,
     /// When it was last written, in milliseconds since 1970-01-01 UTC.
@@ -41,6 +78,21 @@ pub struct UpstreamRow {
 }
 
 impl UpstreamRow {
+    /// Whether an edit to `new` would leave it as it is.
+    fn is_same(&self, new: &NewUpstream) -> bool {
+        self.namespace_id == new.namespace_id
+            && self.protocol == new.protocol
+            && self.upstream_url == new.url
+            && self.upstream_status == new.status
+            && self.weight == new.weight
+            && self.props.as_deref() == Some(new.props.as_deref().unwrap_or("{}"))
+    }
+
+    /// Who it is from once a person saved `new` over it: still its instance, if nothing differs.
+    fn origin_after(&self, new: &NewUpstream) -> Origin {
+        if self.is_same(new) { self.origin } else { new.origin }
+    }
+
     /// The upstream as stock admins put it on the wire: without namespace.
     #[must_use]
     pub fn to_model(&self, tx: &Tx) -> Upstream {
@@ -74,6 +126,8 @@ pub struct NewUpstream {
     pub weight: i32,
     /// Settings, JSON text.
     pub props: Option<String>,
+    /// Who it is from.
+    pub origin: Origin,
     /// When it started, in milliseconds since 1970-01-01 UTC; now if absent.
     pub created_ms: Option<i64>,
 }
@@ -82,7 +136,7 @@ macro_rules! select {
     ($rest:expr) => {
         concat!(
             "SELECT id, discovery_handler_id, namespace_id, protocol, upstream_url,
-                    upstream_status, weight, props, created_ms, updated_ms
+                    upstream_status, weight, props, origin, created_ms, updated_ms
              FROM discovery_upstream ",
             $rest
         )
@@ -121,6 +175,65 @@ pub async fn find(tx: &mut Tx, id: &str) -> Result<Option<UpstreamRow>> {
     fetch_optional!(tx, UpstreamRow, select!("WHERE id = $1"), id)
 }
 
+/// The upstream of a handler at an address.
+///
+/// # Errors
+/// The database's.
+pub async fn find_by_url(tx: &mut Tx, handler_id: &str, url: &str) -> Result<Option<UpstreamRow>> {
+    fetch_optional!(
+        tx,
+        UpstreamRow,
+        select!("WHERE discovery_handler_id = $1 AND upstream_url = $2"),
+        handler_id,
+        url,
+    )
+}
+
+/// The upstream at an address of the selector that a registration of this name is for: the first by
+/// id, among several of the name, as everywhere.
+///
+/// # Errors
+/// The database's.
+pub async fn find_of_selector(
+    tx: &mut Tx,
+    namespace_id: &str,
+    plugin_name: &str,
+    selector_name: &str,
+    url: &str,
+) -> Result<Option<UpstreamRow>> {
+    fetch_optional!(
+        tx,
+        UpstreamRow,
+        "SELECT u.id, u.discovery_handler_id, u.namespace_id, u.protocol, u.upstream_url,
+                u.upstream_status, u.weight, u.props, u.origin, u.created_ms, u.updated_ms
+         FROM discovery_upstream u
+         JOIN discovery_rel r ON r.discovery_handler_id = u.discovery_handler_id
+         JOIN selector s ON s.id = r.selector_id
+         JOIN plugin p ON p.id = s.plugin_id
+         WHERE u.upstream_url = $1 AND s.namespace_id = $2 AND p.name = $3 AND s.selector_name = $4
+         ORDER BY s.id LIMIT 1",
+        url,
+        namespace_id,
+        plugin_name,
+        selector_name,
+    )
+}
+
+/// Upstreams that follow their instance, by id: those that registered themselves, and those that are
+/// down because theirs is away. At most `most` after the id `after`.
+///
+/// # Errors
+/// The database's.
+pub async fn following(tx: &mut Tx, after: &str, most: i64) -> Result<Vec<UpstreamRow>> {
+    fetch_all!(
+        tx,
+        UpstreamRow,
+        select!("WHERE origin IN (1, 2) AND id > $1 ORDER BY id LIMIT $2"),
+        after,
+        most,
+    )
+}
+
 /// Those of the upstreams that exist, by id.
 ///
 /// # Errors
@@ -136,14 +249,15 @@ pub async fn find_many<S: AsRef<str>>(tx: &mut Tx, ids: &[S]) -> Result<Vec<Upst
 /// that the handler has already.
 pub async fn insert(uow: &mut UnitOfWork, handler_id: &str, new: &[NewUpstream]) -> Result<()> {
     const HEAD: &str = "INSERT INTO discovery_upstream (id, discovery_handler_id, namespace_id,
-        protocol, upstream_url, upstream_status, weight, props, created_ms, updated_ms) VALUES";
+        protocol, upstream_url, upstream_status, weight, props, origin, created_ms, updated_ms)
+        VALUES";
 
     lock_handlers(uow, &[handler_id]).await?;
     let now_ms = uow.now_ms();
     for chunk in new.chunks(ROWS) {
         let ids = chunk.iter().map(|_| uow.next_id()).collect::<Result<Vec<_>>>()?;
         on_conn!(uow, |conn| {
-            let mut query = sqlx::query(values(HEAD, chunk.len(), 10));
+            let mut query = sqlx::query(values(HEAD, chunk.len(), 11));
             for (upstream, id) in chunk.iter().zip(&ids) {
                 query = query
                     .bind(id.as_str())
@@ -154,6 +268,7 @@ pub async fn insert(uow: &mut UnitOfWork, handler_id: &str, new: &[NewUpstream])
                     .bind(upstream.status)
                     .bind(upstream.weight)
                     .bind(upstream.props.as_deref().unwrap_or("{}"))
+                    .bind(upstream.origin.code())
                     .bind(upstream.created_ms.unwrap_or(now_ms))
                     .bind(upstream.created_ms.unwrap_or(now_ms));
             }
@@ -164,53 +279,83 @@ pub async fn insert(uow: &mut UnitOfWork, handler_id: &str, new: &[NewUpstream])
     Ok(())
 }
 
-/// Replaces one upstream; it stays with its handler. Out: 0 when there is none.
+/// Replaces one upstream; it stays with its handler. It is from then on from whom `new` says, unless
+/// nothing differs. Out: 0 when there is none.
 ///
 /// # Errors
 /// As [`insert`].
 pub async fn update(uow: &mut UnitOfWork, id: &str, new: &NewUpstream) -> Result<u64> {
     lock_handlers_of(uow, &[id]).await?;
+    let Some(before) = find(uow, id).await? else { return Ok(0) };
     let now_ms = uow.now_ms();
     execute!(
         uow,
         "UPDATE discovery_upstream SET namespace_id = $1, protocol = $2, upstream_url = $3,
-             upstream_status = $4, weight = $5, props = $6, updated_ms = $7
-         WHERE id = $8",
+             upstream_status = $4, weight = $5, props = $6, origin = $7, updated_ms = $8
+         WHERE id = $9",
         new.namespace_id.as_str(),
         new.protocol.as_deref(),
         new.url.as_str(),
         new.status,
         new.weight,
         new.props.as_deref().unwrap_or("{}"),
+        before.origin_after(new).code(),
         now_ms,
         id,
     )
 }
 
-/// Sets the state of one upstream, as a health check found it. Out: 0 when there is none.
+/// Sets the state of one upstream, as its instance or a probe of it says. Out: 0 when there is none.
 ///
 /// # Errors
 /// The database's.
-pub async fn set_status(uow: &mut UnitOfWork, id: &str, status: i32) -> Result<u64> {
+pub async fn set_state(uow: &mut UnitOfWork, id: &str, status: i32, origin: Origin) -> Result<u64> {
     lock_handlers_of(uow, &[id]).await?;
     let now_ms = uow.now_ms();
     execute!(
         uow,
-        "UPDATE discovery_upstream SET upstream_status = $1, updated_ms = $2 WHERE id = $3",
+        "UPDATE discovery_upstream SET upstream_status = $1, origin = $2, updated_ms = $3
+         WHERE id = $4",
         status,
+        origin.code(),
         now_ms,
         id,
     )
 }
 
-/// Replaces all upstreams of a handler; all get new ids.
+/// Sets the scheme of one upstream, as its instance says. Out: 0 when there is none.
+///
+/// # Errors
+/// The database's.
+pub async fn set_protocol(uow: &mut UnitOfWork, id: &str, protocol: Option<&str>) -> Result<u64> {
+    lock_handlers_of(uow, &[id]).await?;
+    let now_ms = uow.now_ms();
+    execute!(
+        uow,
+        "UPDATE discovery_upstream SET protocol = $1, updated_ms = $2 WHERE id = $3",
+        protocol,
+        now_ms,
+        id,
+    )
+}
+
+/// Replaces all upstreams of a handler; all get new ids. Those that are as before stay from whom
+/// they were.
 ///
 /// # Errors
 /// As [`insert`].
 pub async fn replace(uow: &mut UnitOfWork, handler_id: &str, new: &[NewUpstream]) -> Result<()> {
     lock_handlers(uow, &[handler_id]).await?;
+    let before = of_handler(uow, handler_id).await?;
+    let before: HashMap<&str, &UpstreamRow> =
+        before.iter().map(|row| (row.upstream_url.as_str(), row)).collect();
+    let kept = |new: &NewUpstream| {
+        let origin = before.get(new.url.as_str()).map_or(new.origin, |row| row.origin_after(new));
+        NewUpstream { origin, ..new.clone() }
+    };
+    let new: Vec<NewUpstream> = new.iter().map(kept).collect();
     execute!(uow, "DELETE FROM discovery_upstream WHERE discovery_handler_id = $1", handler_id)?;
-    insert(uow, handler_id, new).await
+    insert(uow, handler_id, &new).await
 }
 
 /// Deletes upstreams. Out: how many there were.

@@ -138,7 +138,10 @@ async fn upstreams_are_added_changed_replaced_and_deleted(test: TestStore) {
         ("127.0.0.1:3", 1, 10)
     );
     assert_eq!(changed.protocol, None);
-    assert_eq!(upstream::set_status(&mut uow, &rows[0].id, 0).await.unwrap(), 1);
+    assert_eq!(
+        upstream::set_state(&mut uow, &rows[0].id, 0, upstream::Origin::Configured).await.unwrap(),
+        1
+    );
     assert_eq!(upstream::find_many(&mut uow, &[&*rows[0].id, "x"]).await.unwrap().len(), 1);
     assert_eq!(upstream::of_handlers(&mut uow, &[&*handler, "x"]).await.unwrap().len(), 2);
     assert_eq!(upstream::delete(&mut uow, &[&*rows[1].id, "x"]).await.unwrap(), 1);

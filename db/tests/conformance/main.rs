@@ -10,6 +10,7 @@ mod ids;
 mod lists;
 mod meta_data;
 mod namespaces;
+mod registrations;
 mod rules;
 mod selectors;
 mod setup;

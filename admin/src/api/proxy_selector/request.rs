@@ -2,7 +2,7 @@
 
 use longmen_db::repository;
 use longmen_db::repository::proxy_selector::NewProxySelector;
-use longmen_db::repository::upstream::NewUpstream;
+use longmen_db::repository::upstream::{NewUpstream, Origin};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -193,6 +193,7 @@ impl UpstreamPart {
             status: self.status.unwrap_or_default(),
             weight: self.weight.unwrap_or_default(),
             props: filled(self.props.as_deref()).map(str::to_owned),
+            origin: Origin::Configured,
             created_ms,
         }
     }
