@@ -41,11 +41,10 @@ slow() {
     local wrk=$!
     slowhttptest -c $connections -r 200 -l $seconds -p 3 -o "$folder/$name" -g "$@" >"$folder/$name.out" 2>&1 || true
     wait $wrk
-    # The last line of the table has the state of the connections at the end.
-    local end
-    end=$(tail -n 1 "$folder/$name.csv" | awk -F, '{printf "of %d: %d closed, %d open, %d refused; ", '$connections', $2, $4, $5}')
-    local service
-    service=$(awk -F, 'NR > 1 && $6 == 0 {down++} END{print (down ? "not available for " down " s" : "available throughout")}' "$folder/$name.csv")
+    # Seconds, closed, pending, connected, whether a probe was answered.
+    local end service
+    end=$(tail -n 1 "$folder/$name.csv" | awk -F, '{printf "of %d, %d closed and %d open at the end; ", '$connections', $2, $4}')
+    service=$(awk -F, 'NR > 1 && $5 == 0 {down++} END{print (down ? "not available for " down " s" : "available throughout")}' "$folder/$name.csv")
     echo "| $name | $end$service | $(ordinary "$folder/wrk") |"
 }
 
