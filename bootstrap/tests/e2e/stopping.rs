@@ -1,5 +1,6 @@
 //! Stops and restarts of the real process: what was sent is answered, and nobody is turned away.
 
+mod crowd;
 mod inherited;
 pub(crate) mod process;
 mod signals;
