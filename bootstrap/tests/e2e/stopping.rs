@@ -7,8 +7,11 @@ mod signals;
 mod takeover;
 mod websockets;
 
+use std::net::SocketAddr;
+
 use longmen_benchmark::origin::Origin;
 
+use self::process::{Process, until_routed};
 use crate::fake_admin::{FakeAdmin, Manners};
 use crate::standard::{objects, routed};
 use crate::support::upstream;
@@ -27,6 +30,14 @@ impl Scene {
         manners.sequence.extend(objects("websocket", "/", &address, "{}"));
         let admin = FakeAdmin::start(manners).await;
         Self { _origin: origin, admin }
+    }
+
+    /// A gateway of this scene that serves on a free port, with some arguments added or replaced.
+    async fn serving(&self, others: &[&str]) -> (Process, SocketAddr) {
+        let process = Process::start(&self.arguments_with(0, others));
+        let address = process.address().await;
+        until_routed(address).await;
+        (process, address)
     }
 
     /// The arguments of a gateway of this scene on `port`; 0 takes a free one.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use longmen_benchmark::origin::Origin;
 use longmen_bootstrap::config::GatewayConfig;
 use longmen_bootstrap::{Gateway, RunningGateway};
+use longmen_core::chain::Registry;
 use longmen_core::snapshot::Position;
 use serde_json::Value;
 
@@ -27,12 +28,17 @@ pub(crate) fn recording(file: &str) -> Vec<Value> {
 /// Starts a gateway on free ports with one worker; `yaml` holds further keys, indented by two
 /// blanks, below `shenyu:`.
 pub(crate) async fn gateway(yaml: &str) -> RunningGateway {
+    gateway_with(yaml, longmen_plugins::registry()).await
+}
+
+/// The same with other plugins.
+pub(crate) async fn gateway_with(yaml: &str, registry: Registry) -> RunningGateway {
     let text = format!(
         "server:\n  port: 0\n  address: 127.0.0.1\nshenyu:\n  management:\n    port: 0\n  netty:\n    \
          http:\n      workerCount: 1\n  shutdown:\n    delay: 0\n    grace: 2000\n{yaml}"
     );
     let config = GatewayConfig::from_yaml(&text).unwrap_or_else(|error| panic!("{error}"));
-    tokio::task::spawn_blocking(move || Gateway::builder(config).start())
+    tokio::task::spawn_blocking(move || Gateway::builder(config).registry(registry).start())
         .await
         .unwrap()
         .unwrap_or_else(|error| panic!("{error}"))

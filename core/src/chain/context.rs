@@ -112,6 +112,8 @@ pub struct RequestContext {
     pub rewrite_uri: Option<String>,
     /// Where it goes.
     pub target: Option<Target>,
+    /// Whether the upstream is told the host that the client asked for, not its own.
+    pub preserve_host: bool,
     /// How long an attempt may take to the response head where a rule says nothing.
     pub response_timeout: Duration,
     /// The part that lives to the end of the request.
@@ -157,6 +159,7 @@ impl RequestContext {
             rewrite_context_path: None,
             rewrite_uri: None,
             target: None,
+            preserve_host: false,
             response_timeout: Duration::from_secs(3),
             exchange,
             request_id: inbound.request_id,

@@ -21,6 +21,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::header::{HOST, HeaderValue};
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{Request, Response, Uri, Version};
@@ -101,7 +102,8 @@ pub trait UpstreamClient: Debug + Send + Sync {
 }
 
 /// Turns a client's request head into the one for the upstream: origin form, `Host` of the
-/// endpoint (unless `preserve_host`), HTTP/1.1, the cookies of an HTTP/2 request in one line.
+/// endpoint or, with `preserve_host`, the client's, HTTP/1.1, the cookies of an HTTP/2 request in one
+/// line.
 ///
 /// Hop-by-hop headers are gone already: they were the client's, and plugins have set theirs since.
 pub fn request_head_for(
@@ -110,11 +112,53 @@ pub fn request_head_for(
     target: PathAndQuery,
     preserve_host: bool,
 ) {
-    head.uri = Uri::from(target);
+    let asked = std::mem::replace(&mut head.uri, Uri::from(target));
     if std::mem::replace(&mut head.version, Version::HTTP_11) == Version::HTTP_2 {
         join_cookies(&mut head.headers);
     }
-    if !preserve_host || !head.headers.contains_key(http::header::HOST) {
-        head.headers.insert(http::header::HOST, endpoint.host.clone());
+    if !preserve_host {
+        head.headers.insert(HOST, endpoint.host.clone());
+    } else if !head.headers.contains_key(HOST) {
+        // HTTP/2 has it in the target, and HTTP/1.0 may have none.
+        let authority = asked.authority().map(|authority| authority.as_str());
+        let host = authority.and_then(|authority| HeaderValue::from_str(authority).ok());
+        head.headers.insert(HOST, host.unwrap_or_else(|| endpoint.host.clone()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+    use http::uri::PathAndQuery;
+
+    use super::request_head_for;
+    use crate::model::Upstream;
+    use crate::upstream::{Address, Endpoint, EndpointOptions};
+
+    /// The host that the upstream `up:1` is told for a request to this target with this header.
+    fn told(target: &str, host: Option<&str>, preserve_host: bool) -> String {
+        let upstream = Upstream { url: "up:1".into(), ..Upstream::default() };
+        let address = Address::read(&upstream).unwrap();
+        let own = address.host_header().unwrap();
+        let options = EndpointOptions::default();
+        let endpoint = Endpoint::new("s", address, "up:1".into(), own, 1, options, 1);
+        let mut request = Request::get(target);
+        if let Some(host) = host {
+            request = request.header("host", host);
+        }
+        let (mut head, ()) = request.body(()).unwrap().into_parts();
+        request_head_for(&mut head, &endpoint, PathAndQuery::from_static("/x?y"), preserve_host);
+        assert_eq!(head.uri, "/x?y");
+        head.headers["host"].to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn the_host_is_the_upstreams_or_the_one_that_was_asked_for() {
+        assert_eq!(told("/a", Some("api.example"), false), "up:1");
+        assert_eq!(told("/a", Some("api.example"), true), "api.example");
+        // HTTP/2 has it in the target, HTTP/1.0 may have none.
+        assert_eq!(told("http://api.example:8/a", None, true), "api.example:8");
+        assert_eq!(told("http://api.example:8/a", None, false), "up:1");
+        assert_eq!(told("/a", None, true), "up:1");
     }
 }

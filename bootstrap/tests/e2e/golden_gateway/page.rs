@@ -51,7 +51,7 @@ pub(crate) fn text(outcomes: &[Outcome]) -> String {
          also the connection). Both client strategies give\nthe same table. `spec-cases` is not recorded: cases of the \
          specification that have no recording, written in the same form. Which upstream is chosen by chance, or by its address,\nis not \
          compared: the addresses are others here.\n\n\
-         | file | exchanges | checks | equal | different on purpose | not yet |\n|---|---|---|---|---|---|\n",
+         | file | exchanges | checks | equal | different on purpose |\n|---|---|---|---|---|\n",
     );
     let mut all = Row::default();
     for file in files(outcomes) {
@@ -81,31 +81,25 @@ struct Row {
     exchanges: usize,
     checks: usize,
     purpose: usize,
-    not_yet: usize,
 }
 
 impl Row {
     fn add(&mut self, outcome: &Outcome) {
         self.exchanges += outcome.exchanges;
         self.checks += outcome.checks;
-        let decided =
-            outcome.differing.iter().filter(|(_, verdict)| verdict.place.is_some()).count();
-        self.purpose += decided;
-        self.not_yet += outcome.differing.len() - decided;
+        self.purpose += outcome.differing.len();
     }
 
     fn join(&mut self, other: &Self) {
         self.exchanges += other.exchanges;
         self.checks += other.checks;
         self.purpose += other.purpose;
-        self.not_yet += other.not_yet;
     }
 
     fn print(&self, name: &str, out: &mut String) {
-        let Self { exchanges, checks, purpose, not_yet } = self;
-        let equal = checks - purpose - not_yet;
-        let _ =
-            writeln!(out, "| {name} | {exchanges} | {checks} | {equal} | {purpose} | {not_yet} |");
+        let Self { exchanges, checks, purpose } = self;
+        let equal = checks - purpose;
+        let _ = writeln!(out, "| {name} | {exchanges} | {checks} | {equal} | {purpose} |");
     }
 }
 
@@ -162,18 +156,7 @@ fn verdicts(outcomes: &[Outcome], out: &mut String) {
         "\n## Different on purpose\n\n| what | checks | decided in | ours |\n|---|---|---|---|\n",
     );
     for verdict in all_verdicts().filter(|verdict| count(verdict) > 0) {
-        if let Some(place) = verdict.place {
-            let _ = writeln!(
-                out,
-                "| {} | {} | {place} | {} |",
-                verdict.name,
-                count(verdict),
-                verdict.why
-            );
-        }
-    }
-    out.push_str("\n## Not yet\n\n| what | checks | missing |\n|---|---|---|\n");
-    for verdict in all_verdicts().filter(|verdict| verdict.place.is_none() && count(verdict) > 0) {
-        let _ = writeln!(out, "| {} | {} | {} |", verdict.name, count(verdict), verdict.why);
+        let Verdict { name, place, why, .. } = verdict;
+        let _ = writeln!(out, "| {name} | {} | {place} | {why} |", count(verdict));
     }
 }

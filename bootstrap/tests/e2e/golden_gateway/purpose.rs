@@ -1,10 +1,8 @@
-//! What differs from the recordings on purpose, with the place where that is decided, and what
-//! waits for something that this build lacks.
+//! What differs from the recordings on purpose, with the place where that is decided.
 
 mod answers;
 mod forwarding;
 mod refusals;
-mod waiting;
 
 use longmen_benchmark::raw::{head_lines, header_values};
 
@@ -25,9 +23,9 @@ pub(crate) struct Case<'a> {
 pub(crate) struct Verdict {
     /// A short name, as in the page.
     pub(crate) name: &'static str,
-    /// Where it is decided; `None` where it waits for something.
-    pub(crate) place: Option<&'static str>,
-    /// What is different, or what is missing.
+    /// Where it is decided.
+    pub(crate) place: &'static str,
+    /// What is different.
     pub(crate) why: &'static str,
     /// Whether nearly every request has it.
     pub(crate) everywhere: bool,
@@ -43,7 +41,7 @@ impl Verdict {
         why: &'static str,
         fits: fn(&Case<'_>, &Difference) -> bool,
     ) -> Self {
-        Self { name, place: Some(place), why, everywhere: false, may_be_idle: false, fits }
+        Self { name, place, why, everywhere: false, may_be_idle: false, fits }
     }
 
     const fn everywhere(mut self) -> Self {
@@ -56,19 +54,11 @@ impl Verdict {
         self.may_be_idle = true;
         self
     }
-
-    const fn not_yet(
-        name: &'static str,
-        why: &'static str,
-        fits: fn(&Case<'_>, &Difference) -> bool,
-    ) -> Self {
-        Self { name, place: None, why, everywhere: false, may_be_idle: true, fits }
-    }
 }
 
 /// All verdicts, in the order in which they are tried.
 pub(crate) fn verdicts() -> impl Iterator<Item = &'static Verdict> {
-    [refusals::ALL, waiting::ALL, forwarding::ALL, answers::ALL].into_iter().flatten()
+    [refusals::ALL, forwarding::ALL, answers::ALL].into_iter().flatten()
 }
 
 /// The verdict on a difference, if there is one.

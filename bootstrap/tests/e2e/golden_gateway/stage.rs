@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use tokio::net::TcpSocket;
 
 use super::record::UPSTREAM_PORTS;
+use super::stand_in::PreserveHost;
 use crate::fake_admin::{FakeAdmin, Manners};
-use crate::support::{gateway, stop, until};
+use crate::support::{gateway_with, stop, until};
 
 const RUNNING_MODE: &str = r#"{"eventType":"RUNNING_MODE","runningMode":"STANDALONE","isMaster":true,"masterUrl":"/websocket"}"#;
 
@@ -46,7 +47,8 @@ impl Stage {
         let manners = Manners { running_mode: vec![RUNNING_MODE.into()], ..Manners::default() };
         let admin = FakeAdmin::start(manners).await;
         let url = admin.url();
-        let gateway = gateway(&format!("{yaml}  sync:\n    websocket:\n      urls: {url}\n")).await;
+        let yaml = format!("{yaml}  sync:\n    websocket:\n      urls: {url}\n");
+        let gateway = gateway_with(&yaml, longmen_plugins::registry().with(PreserveHost)).await;
         until(&gateway, |ready, _| ready).await;
         let (refusing, nobody) = refusing();
         let (mut upstreams, mut addresses) = (BTreeMap::new(), Vec::new());

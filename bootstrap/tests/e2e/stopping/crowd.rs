@@ -12,7 +12,6 @@ use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::Scene;
-use super::process::{Process, until_routed};
 use crate::support::LIMIT;
 
 /// Sends a GET on a connection of its own; the task ends with everything that came back.
@@ -36,10 +35,7 @@ async fn begin(asked: &mut JoinSet<String>, address: SocketAddr, target: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn c35_a_crowd_is_served_to_its_end() {
     let scene = Scene::new().await;
-    let arguments = scene.arguments_with(0, &["--shenyu.shutdown.grace=20000"]);
-    let mut process = Process::start(&arguments);
-    let address = process.address().await;
-    until_routed(address).await;
+    let (mut process, address) = scene.serving(&["--shenyu.shutdown.grace=20000"]).await;
     let mut sockets = Vec::new();
     for _ in 0..50 {
         let url = format!("ws://{address}/ws");

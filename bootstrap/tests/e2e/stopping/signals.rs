@@ -8,15 +8,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::Scene;
-use super::process::{Process, until_routed};
 use crate::support::LIMIT;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sigterm_under_load_cuts_nothing_off() {
     let scene = Scene::new().await;
-    let mut process = Process::start(&scene.arguments(0));
-    let address = process.address().await;
-    until_routed(address).await;
+    let (mut process, address) = scene.serving(&[]).await;
     let load = Steady::start(address, 4, Refused::Ends);
     assert!(load.more(200).await);
     // In work when the signal comes, and done long after the listener has closed.
@@ -47,10 +44,7 @@ async fn sigterm_under_load_cuts_nothing_off() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_does_not_end_is_cut_off_and_named() {
     let scene = Scene::new().await;
-    let arguments = scene.arguments_with(0, &["--shenyu.shutdown.grace=600"]);
-    let mut process = Process::start(&arguments);
-    let address = process.address().await;
-    until_routed(address).await;
+    let (mut process, address) = scene.serving(&["--shenyu.shutdown.grace=600"]).await;
     let mut endless = TcpStream::connect(address).await.unwrap();
     endless.write_all(b"GET /sse?count=1000 HTTP/1.1\r\nHost: h\r\n\r\n").await.unwrap();
     let mut some = [0; 64];
@@ -65,9 +59,7 @@ async fn what_does_not_end_is_cut_off_and_named() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_signal_ends_the_waiting() {
     let scene = Scene::new().await;
-    let mut process = Process::start(&scene.arguments(0));
-    let address = process.address().await;
-    until_routed(address).await;
+    let (mut process, address) = scene.serving(&[]).await;
     let _idle = TcpStream::connect(address).await.unwrap();
     process.signal(Signal::TERM);
     process.says("SIGTERM").await;
@@ -80,10 +72,7 @@ async fn a_second_signal_ends_the_waiting() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn while_it_delays_it_serves_as_before_but_is_not_ready() {
     let scene = Scene::new().await;
-    let arguments = scene.arguments_with(0, &["--shenyu.shutdown.delay=2500"]);
-    let mut process = Process::start(&arguments);
-    let address = process.address().await;
-    until_routed(address).await;
+    let (mut process, address) = scene.serving(&["--shenyu.shutdown.delay=2500"]).await;
     process.signal(Signal::TERM);
     process.says("SIGTERM").await;
     let client = crate::support::client();

@@ -25,9 +25,7 @@ async fn is_alive(address: SocketAddr) -> bool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_restarts_under_load_lose_nothing() {
     let scene = Scene::new().await;
-    let mut process = Process::start(&scene.arguments(0));
-    let address = process.address().await;
-    until_routed(address).await;
+    let (mut process, address) = scene.serving(&[]).await;
     let load = Steady::start(address, 3, Refused::Fails);
     for _ in 0..10 {
         assert!(load.more(50).await);
@@ -48,9 +46,7 @@ async fn ten_restarts_under_load_lose_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_successor_that_does_not_get_ready_changes_nothing() {
     let scene = Scene::new().await;
-    let mut process = Process::start(&scene.arguments(0));
-    let address = process.address().await;
-    until_routed(address).await;
+    let (mut process, address) = scene.serving(&[]).await;
     let mut next = Process::start(&scene.arguments_with(address.port(), &[TAKEOVER, NOWHERE]));
     process.says("a successor gets ready").await;
     until_routed(address).await;
@@ -86,9 +82,7 @@ async fn a_second_gateway_without_takeover_is_refused() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_predecessor_that_is_killed_leaves_its_successor_to_serve_at_once() {
     let scene = Scene::new().await;
-    let mut process = Process::start(&scene.arguments(0));
-    let address = process.address().await;
-    until_routed(address).await;
+    let (mut process, address) = scene.serving(&[]).await;
     let mut next = Process::start(&scene.arguments_with(address.port(), &[TAKEOVER, NOWHERE]));
     process.says("a successor gets ready").await;
     process.signal(Signal::KILL);
@@ -105,9 +99,7 @@ async fn a_predecessor_that_is_killed_leaves_its_successor_to_serve_at_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_successor_that_hangs_is_named_to_the_next_one() {
     let scene = Scene::new().await;
-    let mut process = Process::start(&scene.arguments(0));
-    let address = process.address().await;
-    until_routed(address).await;
+    let (mut process, address) = scene.serving(&[]).await;
     let mut hung = Process::start(&scene.arguments_with(address.port(), &[TAKEOVER, NOWHERE]));
     process.says("a successor gets ready").await;
     hung.signal(Signal::STOP);
@@ -127,9 +119,7 @@ async fn a_successor_that_hangs_is_named_to_the_next_one() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_that_the_old_process_has_stay_healthy() {
     let scene = Scene::new().await;
-    let mut process = Process::start(&scene.arguments(0));
-    let address = process.address().await;
-    until_routed(address).await;
+    let (mut process, address) = scene.serving(&[]).await;
     let mut kept = RawClient::connect(address, LIMIT).await.unwrap();
     let ready = b"GET /actuator/health/readiness HTTP/1.1\r\nHost: h\r\n\r\n";
     kept.send(ready).await;

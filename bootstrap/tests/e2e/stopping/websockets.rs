@@ -7,15 +7,12 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::Scene;
-use super::process::{Process, until_routed};
 use crate::support::LIMIT;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn they_are_told_1001_after_the_requests() {
     let scene = Scene::new().await;
-    let mut process = Process::start(&scene.arguments(0));
-    let address = process.address().await;
-    until_routed(address).await;
+    let (mut process, address) = scene.serving(&[]).await;
     let mut sockets = Vec::new();
     for _ in 0..20 {
         let url = format!("ws://{address}/ws");

@@ -72,7 +72,7 @@ pub(super) fn upstream_request(
 ) -> Result<Request<Body>, GatewayError> {
     let path = cx.upstream_target()?;
     let mut head = cx.head.clone();
-    request_head_for(&mut head, &target.endpoint, path, false);
+    request_head_for(&mut head, &target.endpoint, path, cx.preserve_host);
     Ok(Request::from_parts(head, std::mem::take(&mut cx.body)))
 }
 

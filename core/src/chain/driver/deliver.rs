@@ -87,7 +87,7 @@ impl<'a> Delivery<'a> {
             Repeat::Stream(replay) => replay.attempt().unwrap_or_default(),
         };
         let mut head = if keep { cx.head.clone() } else { cx.take_head() };
-        request_head_for(&mut head, &target.endpoint, path, false);
+        request_head_for(&mut head, &target.endpoint, path, cx.preserve_host);
         let again = !keep && !matches!(repeat, Repeat::Never(_));
         let delivery = Self {
             calls,
@@ -223,18 +223,22 @@ impl<'a> Delivery<'a> {
     ) -> Result<Request<Body>, GatewayError> {
         let endpoint = &self.target.endpoint;
         if let Some(mut request) = unsent {
-            request.headers_mut().insert(HOST, endpoint.host.clone());
+            if !cx.preserve_host {
+                request.headers_mut().insert(HOST, endpoint.host.clone());
+            }
             return Ok(*request);
         }
         let head = match &self.head {
             Some(head) => {
                 let mut head = head.clone();
-                head.headers.insert(HOST, endpoint.host.clone());
+                if !cx.preserve_host {
+                    head.headers.insert(HOST, endpoint.host.clone());
+                }
                 head
             }
             None => {
                 let mut head = cx.head.clone();
-                request_head_for(&mut head, endpoint, cx.upstream_target()?, false);
+                request_head_for(&mut head, endpoint, cx.upstream_target()?, cx.preserve_host);
                 head
             }
         };

@@ -1,5 +1,7 @@
 //! How answers come back.
 
+use longmen_benchmark::raw::header_values;
+
 use super::{Case, Verdict, header};
 use crate::golden_gateway::compare::Check;
 
@@ -46,6 +48,17 @@ pub(super) static ALL: &[Verdict] = &[
             case.is_one_of(&["GE-07", "GK-04"])
                 && ((header(difference, &named) && difference.ours == "(none)")
                     || (difference.check == Check::Closed && difference.ours == "false"))
+        },
+    ),
+    Verdict::on_purpose(
+        "`preserveHost` needs nothing beside it",
+        "gateway-core.md 9.2, GC-33; plugins.md, request [F]",
+        "the client's host goes to the upstream, by a plugin that stands in for `request`; alone it makes the reference answer 500",
+        |case, _| {
+            let [(_, request)] = &case.ours.upstream[..] else { return false };
+            let hosts = header_values(&request.head);
+            let kept = hosts.contains(&("host".to_owned(), b"api.example".to_vec()));
+            case.is("GC-33") && case.note() == "preserveHost" && kept
         },
     ),
     Verdict::on_purpose(
