@@ -53,6 +53,9 @@ const READY_LIMIT: Duration = Duration::from_secs(60);
 /// How long a predecessor waits for a successor that has its sockets: longer than one that lives takes.
 pub(crate) const SUCCESSOR_LIMIT: Duration = Duration::from_secs(75);
 
+/// Between two attempts to hear a successor where the system does not let us.
+const PAUSE: Duration = Duration::from_millis(100);
+
 const ASK: &str = "takeover 1";
 const BUSY: &str = "busy";
 const STOP: &str = "stop";
@@ -129,7 +132,7 @@ impl Post {
                 }
                 Err(_) => {}
             }
-            tokio::time::sleep(PATIENCE).await;
+            tokio::time::sleep(PAUSE).await;
         }
     }
 }

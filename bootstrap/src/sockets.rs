@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use listenfd::ListenFd;
 use tracing::info;
@@ -11,6 +12,12 @@ use crate::config::{GatewayConfig, WorkerModel};
 use crate::handover::{self, Predecessor, Sockets};
 use crate::worker::Doors;
 use crate::{listener, management};
+
+/// How long an address may be taken while nobody speaks for it.
+const BETWEEN_HOLDERS: Duration = Duration::from_secs(5);
+
+/// Between two questions.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// The sockets that a supervisor has opened for this process (`LISTEN_FDS`, `LISTEN_PID`). To be
 /// called before any thread is started: the variables are taken away.
@@ -58,37 +65,88 @@ pub(crate) fn open(
 ) -> io::Result<Opened> {
     let wanted = config.server.socket();
     let (count, _) = workers(config);
-    let mut predecessor = None;
-    let mut given = sort(config, inherited)?;
-    if given.public.is_empty() && takeover {
-        match handover::ask(wanted)? {
-            None => info!(address = %wanted, "nobody to take over from"),
-            Some((found, sockets)) => (predecessor, given) = (Some(found), sockets),
-        }
-    }
+    let given = sort(config, inherited)?;
     let shared = !given.public.is_empty();
-    let public = if shared {
-        // A predecessor goes on using them until this gateway is ready.
-        if predecessor.is_none() {
-            listener::adopt(&given.public, &config.netty)?;
-        }
-        given.public
+    let Source { predecessor, public, management, shared } = if shared {
+        listener::adopt(&given.public, &config.netty)?;
+        Source { predecessor: None, public: given.public, management: given.management, shared }
+    } else if takeover {
+        follow(config, given.management)?
     } else {
-        let sockets = match config.netty.worker_model {
-            WorkerModel::PerCore => count,
-            WorkerModel::Shared => config.netty.accept_loops,
-        };
-        listener::open(wanted, sockets, &config.netty)?
+        let public = listener::open(wanted, sockets_of(config), &config.netty)?;
+        Source { predecessor: None, public, management: given.management, shared }
     };
     let address = public.first().map_or(Ok(wanted), TcpListener::local_addr)?;
     if address != wanted && wanted.port() != 0 {
         info!(%address, configured = %wanted, "serving another address than the configured one");
     }
-    let management = management_of(config, given.management)?;
+    let management = management_of(config, management)?;
     let public = listener::deal(public, count)?;
     let port = if wanted.port() == 0 { address.port() } else { wanted.port() };
     let asked_for = SocketAddr::new(wanted.ip(), port);
     Ok(Opened { address, asked_for, public, management, predecessor, shared })
+}
+
+/// How many sockets accept on the public address.
+fn sockets_of(config: &GatewayConfig) -> usize {
+    match config.netty.worker_model {
+        WorkerModel::PerCore => workers(config).0,
+        WorkerModel::Shared => config.netty.accept_loops,
+    }
+}
+
+/// Sockets, and whom they come from.
+struct Source {
+    predecessor: Option<Predecessor>,
+    public: Vec<TcpListener>,
+    management: Option<TcpListener>,
+    shared: bool,
+}
+
+/// Those of the predecessor, or new ones where nobody has the address. Between one gateway and its
+/// successor there is a moment in which the address is taken and nobody speaks for it: so who finds it
+/// like that asks again for a while.
+fn follow(config: &GatewayConfig, management: Option<TcpListener>) -> io::Result<Source> {
+    let wanted = config.server.socket();
+    let begun = Instant::now();
+    let mut told = false;
+    loop {
+        let error = match handover::ask(wanted) {
+            Ok(Some((found, sockets))) => {
+                return Ok(Source {
+                    predecessor: Some(found),
+                    public: sockets.public,
+                    management: sockets.management.or(management),
+                    shared: true,
+                });
+            }
+            Ok(None) => {
+                if !told {
+                    info!(address = %wanted, "nobody to take over from");
+                    told = true;
+                }
+                match listener::open(wanted, sockets_of(config), &config.netty) {
+                    Ok(public) => {
+                        return Ok(Source { predecessor: None, public, management, shared: false });
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::AddrInUse => error,
+                    Err(error) => return Err(error),
+                }
+            }
+            Err(error) if went_away(&error) => error,
+            Err(error) => return Err(error),
+        };
+        if begun.elapsed() > BETWEEN_HOLDERS {
+            return Err(error);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Whether the other side ended, or stopped hearing successors, while it was asked.
+fn went_away(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
 }
 
 fn management_of(config: &GatewayConfig, given: Option<TcpListener>) -> io::Result<TcpListener> {

@@ -6,7 +6,6 @@ use std::net::TcpListener;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use longmen_core::telemetry::Throttle;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
@@ -15,11 +14,10 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tracing::{info, warn};
 
-use super::{ASK, BUSY, GIVEN_UP, Offer, PATIENCE, Post, RELEASED, STOP, Sockets, heard, sockets};
+use super::{
+    ASK, BUSY, GIVEN_UP, Offer, PATIENCE, PAUSE, Post, RELEASED, STOP, Sockets, heard, sockets,
+};
 use crate::worker::Doors;
-
-/// Between two attempts to hear somebody where the system does not let us.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// Processes that are told at a time that another one gets ready.
 const REFUSALS: usize = 8;

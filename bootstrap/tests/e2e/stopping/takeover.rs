@@ -70,6 +70,29 @@ async fn without_anybody_to_follow_it_starts_as_ever() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_that_is_taken_without_anybody_to_speak_for_it_is_waited_for() {
+    let scene = Scene::new().await;
+    let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = holder.local_addr().unwrap();
+    let waiting = Process::start(&scene.arguments_with(address.port(), &[TAKEOVER]));
+    waiting.says("nobody to take over from").await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    drop(holder);
+    assert_eq!(waiting.address().await, address);
+    until_routed(address).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_that_stays_taken_is_an_error() {
+    let scene = Scene::new().await;
+    let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = holder.local_addr().unwrap();
+    let mut waiting = Process::start(&scene.arguments_with(address.port(), &[TAKEOVER]));
+    assert_eq!(waiting.ended().await.code(), Some(1));
+    assert!(waiting.log().contains(&format!("cannot listen on {address}")), "{}", waiting.log());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_gateway_without_takeover_is_refused() {
     let scene = Scene::new().await;
     let process = Process::start(&scene.arguments(0));
