@@ -16,6 +16,7 @@ use longmen_core::snapshot::{
 use longmen_core::telemetry::access_log::AccessLog;
 use longmen_core::upstream::{ClientFactory, EndpointRegistry, UpstreamClient};
 use tokio::runtime::{Builder, Runtime};
+use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::client;
@@ -160,6 +161,7 @@ impl GatewayBuilder {
             in_flight: InFlightLimit::new(config.limits.max_in_flight),
             tunnels: Tunnels::new(tunnel_limits(&config)),
             connections: ConnectionLimit::new(config.limits.max_connections),
+            served: CancellationToken::new(),
         };
         let spare = opened.spare()?;
         let address = opened.address;
@@ -187,7 +189,7 @@ impl GatewayBuilder {
             handed_over: Arc::clone(&handed_over),
         };
         work.lifecycle.spawn(control.handle(), "handover", post.run(opened.predecessor, spare));
-        housekeeping(&applier, &control, &work.lifecycle);
+        housekeeping(&applier, &control, &work);
         upstreams::check(&config, &known, &clients, control.handle(), &work.lifecycle);
         let sessions = Arc::new(AtomicUsize::new(0));
         if let Some(metrics) = &watchers.metrics {
@@ -195,7 +197,7 @@ impl GatewayBuilder {
             metrics.states(known.clone());
         }
         let links = link_options(&config, address.port(), sessions);
-        sync::start(links, &applier, control.handle(), &work.lifecycle);
+        sync::start(links, &applier, control.handle(), &work.lifecycle, &work.served);
         info!(%address, %management, workers = workers.len(), "serving");
         Ok(RunningGateway {
             address,
@@ -393,14 +395,14 @@ fn start_workers(
 }
 
 /// What is done now and then beside serving.
-fn housekeeping(applier: &Applier, control: &Runtime, lifecycle: &Lifecycle) {
-    let (applier, soft) = (applier.clone(), lifecycle.soft().clone());
-    lifecycle.spawn(control.handle(), "housekeeping", async move {
+fn housekeeping(applier: &Applier, control: &Runtime, work: &Work) {
+    let (applier, served) = (applier.clone(), work.served.clone());
+    work.lifecycle.spawn(control.handle(), "housekeeping", async move {
         let mut ticks = tokio::time::interval(RELEASE);
         loop {
             tokio::select! {
                 _ = ticks.tick() => applier.release(),
-                () = soft.cancelled() => return,
+                () = served.cancelled() => return,
             }
         }
     });
