@@ -5,6 +5,7 @@ pub mod edits;
 pub mod failing;
 pub mod first_look;
 pub mod idle_close;
+pub mod interop;
 pub mod odd;
 pub mod origin;
 pub mod restarts;

@@ -16,6 +16,7 @@ pub mod compare;
 pub mod edits;
 pub mod failing;
 pub mod idle_close;
+pub mod interop;
 pub mod odd;
 pub mod origin;
 pub mod process;

@@ -28,6 +28,8 @@ enum Command {
     Failing(command::failing::Args),
     /// Send requests at the moment at which upstreams close idle connections.
     IdleClose(command::idle_close::Args),
+    /// Let a service on the published Java starter register itself, and check how it is served.
+    Interop(command::interop::Args),
     /// Restart by takeover, and stop, under load, and count what was lost.
     Restarts(command::restarts::Args),
     /// Send mixed traffic for a long time and check every answer, with clients and upstreams that
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         Command::FirstLook(args) => command::first_look::run(args),
         Command::Failing(args) => command::failing::run(args),
         Command::IdleClose(args) => command::idle_close::run(args),
+        Command::Interop(args) => command::interop::run(args),
         Command::Restarts(args) => command::restarts::run(args),
         Command::Soak(args) => command::soak::run(&args),
         Command::Odd(args) => command::odd::run(&args),

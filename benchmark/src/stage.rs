@@ -16,7 +16,8 @@ const START_LIMIT: Duration = Duration::from_secs(20);
 /// How long a successor may take to take over, and its predecessor to end.
 const TURN_LIMIT: Duration = Duration::from_secs(30);
 
-const PASSWORD: &str = "of-this-run-1-Only!";
+/// The password of user `admin` at every admin that is started here.
+pub const PASSWORD: &str = "of-this-run-1-Only!";
 
 /// Where processes keep their files while they are measured. Removed when dropped.
 #[derive(Debug)]
