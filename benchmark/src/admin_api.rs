@@ -2,10 +2,10 @@
 //!
 //! Source: the shapes of ShenYu 2.7.1, as its web console uses them.
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::client::{Connection, Server, json_headers};
@@ -209,7 +209,16 @@ impl AdminApi {
     /// # Errors
     /// When the admin does not tell.
     pub async fn versions(&mut self) -> anyhow::Result<(u64, Option<u64>)> {
-        bail!("not yet")
+        let target = format!("/v1/gateways?namespaceId={DEFAULT_NAMESPACE}");
+        let headers = self.headers.clone();
+        let answer = self.connection.send(Method::GET, &target, headers, Bytes::new()).await?;
+        ensure!(answer.status == StatusCode::OK, "GET {target}: {}", answer.excerpt());
+        let list = answer.json()?;
+        let stored = list["version"].as_u64().with_context(|| format!("{target}: no version"))?;
+        let rows = list["rows"].as_array().with_context(|| format!("{target}: no rows"))?;
+        let connected = rows.iter().filter(|row| row["state"] != "offline");
+        let in_force = connected.map(|row| row["version"].as_u64().unwrap_or(0)).min();
+        Ok((stored, in_force))
     }
 
     /// Replaces a selector by one for the paths of `condition`.

@@ -105,7 +105,7 @@ impl Lane {
                 () = stop.cancelled() => return,
                 _ = ticks.tick() => {}
             }
-            if count % OWN_CONNECTION == 0 {
+            if count.is_multiple_of(OWN_CONNECTION) {
                 let mut own = Connection::new(self.gateway.clone());
                 self.one(&mut own, count).await;
             } else {
@@ -120,9 +120,9 @@ impl Lane {
         let route = &routes[at % routes.len()];
         // Mostly the path that the route should have; now and then the other one.
         let last = route.timeline().last().path;
-        let path = if at / routes.len() % 4 == 0 { 1 - last } else { last };
+        let path = if (at / routes.len()).is_multiple_of(4) { 1 - last } else { last };
         let target = format!("{}/{}/{count}?of={}", route.path(path), self.number, self.number);
-        let (method, body) = if count % 4 == 0 {
+        let (method, body) = if count.is_multiple_of(4) {
             (Method::POST, Bytes::from(format!("{}/{count}", self.number).repeat(20)))
         } else {
             (Method::GET, Bytes::new())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use serde::Serialize;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -81,10 +81,7 @@ async fn watch(
                 return Ok(WatchResult { in_force: in_force.summary(), version });
             }
             let begun = *ending.get_or_insert(asked);
-            if begun.elapsed() > Duration::from_secs(1) {
-                let _ = LIMIT;
-                return Ok(WatchResult { in_force: in_force.summary(), version });
-            }
+            ensure!(begun.elapsed() < LIMIT, "the last edits are not in force after {LIMIT:?}");
         }
         tokio::time::sleep(PAUSE).await;
     }
