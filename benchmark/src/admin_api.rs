@@ -255,6 +255,7 @@ impl AdminApi {
     /// When the admin refuses.
     pub async fn replace_upstreams(
         &mut self,
+        plugin: Plugin,
         handler: &str,
         upstreams: &[(String, u32)],
     ) -> anyhow::Result<()> {
@@ -262,7 +263,7 @@ impl AdminApi {
             .iter()
             .map(|(url, weight)| {
                 json!({
-                    "discoveryHandlerId": handler, "protocol": "http://", "url": url,
+                    "discoveryHandlerId": handler, "protocol": plugin.protocol, "url": url,
                     "status": 0, "weight": weight, "props": "{\"warmup\":\"0\"}",
                     "namespaceId": DEFAULT_NAMESPACE,
                 })

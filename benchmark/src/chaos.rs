@@ -18,7 +18,7 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use serde::Serialize;
 
-use crate::admin_api::PathCondition;
+use crate::admin_api::{PathCondition, Plugin};
 use crate::client::Server;
 use crate::origin::Origin;
 use crate::soak::Look;
@@ -114,7 +114,7 @@ async fn on_stage(plan: &Plan, folder: &Path, store: Store) -> anyhow::Result<Ch
     let steady = [origins[0].addr().to_string()];
     let pattern = PathCondition::pattern(STEADY);
     routes::create(&mut api, "steady", &pattern, STEADY, &steady).await?;
-    streams::route(&mut api, &steady).await?;
+    let stream_routes = streams::route(&mut api, &steady).await?;
 
     let relay = relay::Relay::start(admin_port).await?;
     let (gateway_port, management) = (free_port()?, free_port()?);
@@ -137,12 +137,13 @@ async fn on_stage(plan: &Plan, folder: &Path, store: Store) -> anyhow::Result<Ch
         gateway_arguments,
         gateways: 1,
     };
-    play(&mut stage, &routes).await
+    play(&mut stage, &routes, stream_routes).await
 }
 
 async fn play(
     stage: &mut disturb::Stage<'_>,
     routes: &Arc<routes::Routes>,
+    stream_routes: Vec<(Plugin, String)>,
 ) -> anyhow::Result<ChaosResult> {
     let plan = stage.plan;
     let server = Server::parse(&format!("http://127.0.0.1:{}", stage.gateway_port))?;
@@ -158,7 +159,8 @@ async fn play(
     tokio::time::sleep(CALM).await;
     let pid = stage.gateway.process.id();
     let looks = looks(pid, plan.time);
-    let editor = editor::Editor::new(admin, Arc::clone(routes)).run(plan.edits, plan.time);
+    let editor = editor::Editor::new(admin, Arc::clone(routes), stream_routes);
+    let editor = editor.run(plan.edits, plan.time);
     let (editor, disturbances, looks) = tokio::join!(editor, stage.disturb(plan.time), looks);
     let (editor, disturbances) = (editor?, disturbances?);
     let watch = watch.end().await?;

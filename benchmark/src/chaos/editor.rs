@@ -37,6 +37,8 @@ pub(super) struct Editor {
     admin: Server,
     api: Option<AdminApi>,
     routes: Arc<Routes>,
+    /// Plugin and discovery handler of the routes that open streams use.
+    streams: Vec<(Plugin, String)>,
     repeated: u32,
 }
 
@@ -49,15 +51,21 @@ enum Edit {
     Switch,
     /// Of the plugin, so of all routes.
     Sort,
+    /// The upstreams of the routes by which streams were opened.
+    Streams,
 }
 
 /// A route that is switched off is soon switched on again.
-const EDITS: [Edit; 6] =
-    [Edit::Weights, Edit::Swap, Edit::Path, Edit::Switch, Edit::Switch, Edit::Sort];
+const EDITS: [Edit; 7] =
+    [Edit::Weights, Edit::Swap, Edit::Path, Edit::Switch, Edit::Switch, Edit::Sort, Edit::Streams];
 
 impl Editor {
-    pub(super) const fn new(admin: Server, routes: Arc<Routes>) -> Self {
-        Self { admin, api: None, routes, repeated: 0 }
+    pub(super) const fn new(
+        admin: Server,
+        routes: Arc<Routes>,
+        streams: Vec<(Plugin, String)>,
+    ) -> Self {
+        Self { admin, api: None, routes, streams, repeated: 0 }
     }
 
     /// Makes so many edits, evenly over the time.
@@ -84,7 +92,7 @@ impl Editor {
 
     async fn edit(&mut self, route: &Route, edit: Edit, number: usize) -> anyhow::Result<()> {
         let mut state = route.timeline().last().clone();
-        // A weight, or a place in the order.
+        // A weight, a place in the order, or the number of an upstream.
         let mut figure = 50;
         match edit {
             Edit::Weights => figure = 1 + u32::try_from(number % 99)?,
@@ -96,6 +104,7 @@ impl Editor {
             Edit::Path => state.path = 1 - state.path,
             Edit::Switch => state.enabled = !state.enabled,
             Edit::Sort => figure = 200 + u32::try_from(number % 7)?,
+            Edit::Streams => figure = u32::try_from(number % UPSTREAMS)?,
         }
         route.timeline().send(state.clone(), Instant::now());
         let begun = Instant::now();
@@ -129,13 +138,21 @@ impl Editor {
         match edit {
             Edit::Weights | Edit::Swap => {
                 let upstreams = self.routes.upstreams(&state.upstreams, figure);
-                api.replace_upstreams(&route.handler, &upstreams).await
+                api.replace_upstreams(Plugin::DIVIDE, &route.handler, &upstreams).await
             }
             Edit::Path | Edit::Switch => {
                 let condition = route.condition(state.path);
                 api.update_selector(&route.selector, &route.name, &condition, state.enabled).await
             }
             Edit::Sort => api.sort_plugin(Plugin::DIVIDE, figure).await,
+            Edit::Streams => {
+                // Also without the one that all of them are open on.
+                let upstreams = self.routes.upstreams(&[figure as usize], 50);
+                for (plugin, handler) in &self.streams {
+                    api.replace_upstreams(*plugin, handler, &upstreams).await?;
+                }
+                Ok(())
+            }
         }
     }
 }

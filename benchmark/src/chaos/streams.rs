@@ -50,16 +50,22 @@ pub(super) struct Streams {
     count: u32,
 }
 
-/// Makes the routes of the streams, by their paths.
-pub(super) async fn route(api: &mut AdminApi, upstreams: &[String]) -> anyhow::Result<()> {
+/// Makes the routes of the streams, by their paths; returns their plugins and discovery handlers.
+pub(super) async fn route(
+    api: &mut AdminApi,
+    upstreams: &[String],
+) -> anyhow::Result<Vec<(Plugin, String)>> {
+    let mut handlers = Vec::new();
     let handle = json!({ "loadBalance": "roundRobin", "retry": 0, "timeout": 10_000 });
     for (plugin, pattern) in
         [(Plugin::DIVIDE, "/sse"), (Plugin::DIVIDE, "/echo"), (Plugin::WEBSOCKET, "/ws/**")]
     {
         let condition = PathCondition::pattern(pattern).to_json();
-        api.create_route(plugin, pattern, &condition, upstreams, &handle).await?;
+        let id = api.create_route(plugin, pattern, &condition, upstreams, &handle).await?;
+        handlers.push((plugin, api.discovery_handler(&id).await?));
     }
-    api.enable_plugin(Plugin::WEBSOCKET).await
+    api.enable_plugin(Plugin::WEBSOCKET).await?;
+    Ok(handlers)
 }
 
 impl Streams {
