@@ -294,6 +294,7 @@ fn link_options(config: &GatewayConfig, port: u16, sessions: Arc<AtomicUsize>) -
     LinkOptions {
         urls: websocket.urls.clone(),
         namespace: config.namespace.clone(),
+        gateway: format!("{:032x}", rand::random::<u128>()),
         port,
         origin: websocket.allow_origin.clone(),
         token: config.sync.token.as_ref().map(|token| token.expose().to_owned()),

@@ -25,6 +25,7 @@ mod clock;
 mod dialect;
 mod error;
 mod id;
+pub mod lease;
 mod location;
 mod migrate;
 mod page;

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use longmen_db::{Pruned, Retention, Store, prune};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
-use tokio_util::sync::CancellationToken;
 
 use super::patience::Patience;
 use crate::config::HistoryConfig;
@@ -12,26 +11,14 @@ use crate::config::HistoryConfig;
 /// How often old changes are taken away: often enough that each time is short.
 const EVERY: Duration = Duration::from_secs(300);
 
-/// Prunes until `stop`. Every admin does: what one has taken away, the next does not find.
-pub(super) async fn run(
-    store: Store,
-    config: HistoryConfig,
-    patience: Patience,
-    stop: CancellationToken,
-) {
+/// Prunes from time to time. A job of one admin.
+pub(super) async fn run(store: Store, config: HistoryConfig, patience: Patience) {
     let retention = retention(&config);
     let mut ticks = interval_at(Instant::now() + EVERY, EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            _ = ticks.tick() => {}
-        }
-        let pruned = tokio::select! {
-            () = stop.cancelled() => return,
-            pruned = patience.state("room in the history", prune(&store, retention)) => pruned,
-        };
-        match pruned {
+        ticks.tick().await;
+        match patience.state("room in the history", prune(&store, retention)).await {
             Ok(Pruned { changes: 0, operations: 0 }) => {}
             Ok(Pruned { changes, operations }) => {
                 tracing::debug!(changes, operations, "old rows taken out of the history");

@@ -61,27 +61,20 @@ struct Probes {
     failed: Throttle,
 }
 
-/// Probes until the admin stops, if that is configured.
+/// Probes from time to time, if that is configured; else never ends. A job of one admin.
 pub(crate) async fn run(state: AppState) {
     let config = &state.config().register;
     if !config.checked {
-        return;
+        return std::future::pending().await;
     }
-    let (every, stop) = (config.check_interval, state.stop().clone());
+    let every = config.check_interval;
     let mut probes =
         Probes { state: state.clone(), failures: HashMap::new(), failed: Throttle::default() };
     let mut ticks = interval_at(Instant::now() + every, every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            _ = ticks.tick() => {}
-        }
-        let done = tokio::select! {
-            () = stop.cancelled() => return,
-            done = probes.round() => done,
-        };
-        if let Err(error) = done
+        ticks.tick().await;
+        if let Err(error) = probes.round().await
             && let Some(others) = probes.failed.pass()
         {
             tracing::warn!("registered instances were not probed: {error}{others}");

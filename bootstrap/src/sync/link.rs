@@ -27,6 +27,8 @@ const GOOD: Duration = Duration::from_secs(5);
 pub(crate) struct LinkOptions {
     pub(crate) urls: Vec<String>,
     pub(crate) namespace: String,
+    /// What this process calls itself, so that an admin tells it from its predecessor.
+    pub(crate) gateway: String,
     /// The port the gateway serves on.
     pub(crate) port: u16,
     pub(crate) origin: String,
@@ -158,8 +160,7 @@ impl Link {
         } else {
             info!(url = self.url, "connected");
         }
-        let limit = self.options.answer_timeout;
-        let reason = ours::run(&mut session, &self.applier, limit).await;
+        let reason = ours::run(&mut session, &self.applier, &self.options).await;
         session.close().await;
         reason
     }

@@ -7,6 +7,7 @@ mod catalogue;
 mod changes;
 mod concurrency;
 mod ids;
+mod leases;
 mod lists;
 mod meta_data;
 mod namespaces;

@@ -77,7 +77,8 @@ impl Gateway {
         ];
         let mut gateway = Self::open(admin.addr, &headers).await;
         assert_eq!(gateway.negotiated.as_deref(), Some("1"));
-        let resume = ClientMessage::Resume { epoch: epoch.to_owned(), version };
+        let resume =
+            ClientMessage::Resume { epoch: epoch.to_owned(), version, gateway: String::new() };
         gateway.say(&resume.to_text()).await;
         gateway
     }
