@@ -178,6 +178,11 @@ impl Gateway {
             "--shenyu.netty.http.workerCount=1".to_owned(),
             "--shenyu.compat=standard".to_owned(),
         ];
+        // One that takes over has the file of its predecessor.
+        if let Some(folder) = log.parent() {
+            let file = folder.join(format!("gateway-{port}.snapshot"));
+            all.push(format!("--shenyu.snapshot.path={}", file.display()));
+        }
         all.extend_from_slice(arguments);
         let program = binaries.join("longmen-bootstrap");
         let process = Process::start("gateway", cores, &log, &program, &all)?;

@@ -24,6 +24,7 @@ use crate::config::{ClientStrategy, GatewayConfig, OnMissing, RpcTypeHeader, Ups
 use crate::connection::Settings;
 use crate::edge::{self, Watchers};
 use crate::handover::{self, Post};
+use crate::keep::Keeper;
 use crate::management::{self, Endpoints};
 use crate::sockets;
 use crate::stack::{Filters, Parts};
@@ -146,12 +147,21 @@ impl GatewayBuilder {
         let options = publisher_options(&config, &known);
         let publisher = Publisher::new(Arc::clone(&store), registry, options);
         let applier = Applier::new(publisher, watchers.metrics.clone());
+        let keeper = config
+            .snapshot
+            .path
+            .clone()
+            .map(|path| Keeper::new(path, config.namespace.clone(), applier.clone()));
+        if let Some(keeper) = &keeper {
+            keeper.restore();
+        }
         let prefixes = config.filters.health_paths.clone();
         let endpoints = Endpoints::new(
             Arc::clone(&store),
             prefixes,
             Arc::clone(&stopping),
             watchers.metrics.clone(),
+            Some(applier.clone()),
             config.management.on_public_port,
         );
         let clients = client::factory(&config.http_client, control.handle())?;
@@ -186,10 +196,15 @@ impl GatewayBuilder {
             doors: work.doors.clone(),
             lifecycle: work.lifecycle.clone(),
             store: Arc::clone(&store),
+            applier: applier.clone(),
             handed_over: Arc::clone(&handed_over),
         };
         work.lifecycle.spawn(control.handle(), "handover", post.run(opened.predecessor, spare));
         housekeeping(&applier, &control, &work);
+        if let Some(keeper) = keeper {
+            let keeping = keeper.run(work.served.clone(), Arc::clone(&handed_over));
+            work.lifecycle.spawn(control.handle(), "snapshot", keeping);
+        }
         upstreams::check(&config, &known, &clients, control.handle(), &work.lifecycle);
         let sessions = Arc::new(AtomicUsize::new(0));
         if let Some(metrics) = &watchers.metrics {
@@ -308,7 +323,8 @@ fn link_options(config: &GatewayConfig, port: u16, sessions: Arc<AtomicUsize>) -
     }
 }
 
-fn wall_clock() -> i64 {
+/// Milliseconds since 1970-01-01 UTC.
+pub(crate) fn wall_clock() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))

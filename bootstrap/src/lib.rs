@@ -14,6 +14,7 @@ pub mod detect;
 mod edge;
 mod gateway;
 mod handover;
+mod keep;
 mod listener;
 pub mod management;
 mod sockets;

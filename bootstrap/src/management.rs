@@ -29,6 +29,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::sync::Applier;
+
 /// How long a client of the management address may take for its request head.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
 
@@ -48,6 +50,8 @@ struct Shared {
     prefixes: Vec<String>,
     stopping: Arc<AtomicBool>,
     metrics: Option<Metrics>,
+    /// Knows where what is in force comes from; absent in tests.
+    applier: Option<Applier>,
     /// Whether the data endpoints answer on the public port too.
     all_public: bool,
 }
@@ -55,14 +59,15 @@ struct Shared {
 impl Endpoints {
     /// Endpoints under the given path prefixes; without any, only the management address has them.
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         store: Arc<SnapshotStore>,
         prefixes: Vec<String>,
         stopping: Arc<AtomicBool>,
         metrics: Option<Metrics>,
+        applier: Option<Applier>,
         all_public: bool,
     ) -> Self {
-        Self(Arc::new(Shared { store, prefixes, stopping, metrics, all_public }))
+        Self(Arc::new(Shared { store, prefixes, stopping, metrics, applier, all_public }))
     }
 
     /// Whether the gateway should be sent requests: it has its configuration and is not stopping.
@@ -114,13 +119,18 @@ impl Endpoints {
 
     fn info(&self) -> Value {
         let snapshot = self.0.store.load();
+        let mut sync = json!({
+            "ready": snapshot.ready,
+            "epoch": snapshot.position.epoch,
+            "version": snapshot.position.version,
+        });
+        // Until an admin has confirmed it.
+        if let Some(saved_ms) = self.0.applier.as_ref().and_then(Applier::restored_ms) {
+            sync["snapshotOf"] = saved_ms.into();
+        }
         json!({
             "app": {"name": "longmen-bootstrap", "version": env!("CARGO_PKG_VERSION")},
-            "sync": {
-                "ready": snapshot.ready,
-                "epoch": snapshot.position.epoch,
-                "version": snapshot.position.version,
-            },
+            "sync": sync,
         })
     }
 }
@@ -298,8 +308,14 @@ mod tests {
 
     #[tokio::test]
     async fn who_has_connected_before_a_stop_is_answered() {
-        let endpoints =
-            Endpoints::new(Arc::new(SnapshotStore::new()), Vec::new(), Arc::default(), None, false);
+        let endpoints = Endpoints::new(
+            Arc::new(SnapshotStore::new()),
+            Vec::new(),
+            Arc::default(),
+            None,
+            None,
+            false,
+        );
         let (lifecycle, opened) = (Lifecycle::new(), CancellationToken::new());
         opened.cancel();
         let listener = open("127.0.0.1:0".parse().unwrap()).unwrap();

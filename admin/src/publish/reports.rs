@@ -105,13 +105,20 @@ pub(super) fn merged(own: Vec<GatewayView>, others: Vec<ReportRow>) -> Vec<Gatew
         view.admin = row.admin;
         all.push(view);
     }
-    let mut last: HashMap<String, (bool, i64)> = HashMap::new();
+    let mut last: HashMap<String, (bool, i64, String)> = HashMap::new();
     for view in &all {
-        let known = last.entry(view.key()).or_insert((view.connected, view.since));
-        *known = (*known).max((view.connected, view.since));
+        let standing = (view.connected, view.since, view.admin.clone());
+        let known = last.entry(view.key()).or_insert_with(|| standing.clone());
+        *known = standing.max(std::mem::take(known));
     }
-    // Two connections of one process at a time are told apart by nothing: both stay.
-    all.retain(|view| last.get(&view.key()) == Some(&(view.connected, view.since)));
+    // Several open connections with one admin are so many gateways: it would know.
+    all.retain(|view| {
+        last.get(&view.key()).is_some_and(|(connected, since, admin)| {
+            view.admin == *admin
+                && (view.connected && *connected
+                    || (view.connected, view.since) == (*connected, *since))
+        })
+    });
     all.sort_by_key(|view| (view.since, view.id));
     all
 }

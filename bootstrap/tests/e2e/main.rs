@@ -9,6 +9,7 @@ mod golden_gateway;
 mod grpc;
 mod guards;
 mod http2_clients;
+mod kept;
 mod limits;
 mod master_check;
 mod observed;
