@@ -19,7 +19,7 @@ use crate::{
     config::AdminConfig,
     error::ApiError,
     first_start::{self, GeneratedPassword},
-    lease, middleware, openapi,
+    middleware, openapi,
     registration::probes,
     router::Routes,
     serve,
@@ -70,10 +70,7 @@ impl Admin {
         let state = AppState::new(self.config, store, life.clone())?;
         state.publisher().start(&life, &state.config().history).await?;
         let router = router(&state, api::routes())?;
-        let (probed, owner) = (state.clone(), state.store().owner().to_owned());
-        let (store, stop) = (state.store().clone(), life.soft().clone());
-        let probes = lease::run(store, "probes", owner, stop, move || probes::run(probed.clone()));
-        life.spawn(&Handle::current(), "probes", probes);
+        life.spawn(&Handle::current(), "probes", probes::run(state.clone()));
         life.spawn(
             &Handle::current(),
             "listener",

@@ -20,7 +20,6 @@ pub mod state;
 mod app;
 mod audit;
 mod first_start;
-mod lease;
 mod middleware;
 mod registration;
 mod restore_mark;

@@ -20,13 +20,11 @@ mod endpoint;
 mod gateways;
 mod handshake;
 mod hub;
-mod listing;
 mod missing;
 mod object;
 mod patience;
 mod pruner;
 mod refreshes;
-mod reports;
 mod sequence;
 mod session;
 mod text;
@@ -44,7 +42,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 pub use endpoint::routes;
-pub use gateways::{GatewayView, Gateways, Kind};
+pub use gateways::{GatewayView, Gateways};
 
 use dispatcher::Dispatcher;
 use hub::Hub;
@@ -53,7 +51,6 @@ use refreshes::Refreshes;
 use token::SyncToken;
 
 use crate::config::{HistoryConfig, SyncConfig};
-use crate::lease;
 
 /// The sync of one admin. Clones are handles to the same.
 #[derive(Debug, Clone)]
@@ -63,8 +60,6 @@ pub struct Publisher(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     store: Store,
-    /// What this admin calls itself, for as long as its process lives.
-    admin: String,
     config: SyncConfig,
     token: SyncToken,
     hub: Arc<Hub>,
@@ -91,7 +86,6 @@ impl Publisher {
         let patience = Patience::new(config.query_timeout);
         Ok(Self(Arc::new(Shared {
             refreshes: Refreshes::new(store.clone(), patience),
-            admin: store.owner().to_owned(),
             store,
             token,
             hub: Arc::new(Hub::new(limits.max_sessions, limits.queue_size)),
@@ -113,19 +107,8 @@ impl Publisher {
         let (runtime, stop) = (Handle::current(), life.soft());
         life.spawn(&runtime, "dispatcher", dispatcher.run(stop.clone()));
         let (store, patience) = (self.0.store.clone(), self.0.patience);
-        let history = history.clone();
-        let owner = self.0.admin.clone();
-        let pruner =
-            lease::run(self.0.store.clone(), "pruning", owner.clone(), stop.clone(), move || {
-                pruner::run(store.clone(), history.clone(), patience)
-            });
+        let pruner = pruner::run(store, history.clone(), patience, stop.clone());
         life.spawn(&runtime, "pruner", pruner);
-        life.spawn(&runtime, "reports", reports::run(Arc::clone(&self.0), stop.clone()));
-        let shared = Arc::clone(&self.0);
-        let forget = lease::run(self.0.store.clone(), "gateways", owner, stop.clone(), move || {
-            reports::forget(Arc::clone(&shared))
-        });
-        life.spawn(&runtime, "gateways", forget);
         Ok(())
     }
 

@@ -115,22 +115,6 @@ pub(crate) async fn listen(options: &PgConnectOptions) -> Result<PgListener> {
     Ok(listener)
 }
 
-/// The database's time, in milliseconds since 1970-01-01 UTC: what all admins that share it agree on.
-///
-/// A SQLite file has one admin, whose clock it is.
-pub(crate) async fn now_ms(tx: &mut Tx) -> Result<i64> {
-    let here = here!();
-    match tx.conn() {
-        Conn::Pg(transaction) => sqlx::query_scalar(
-            "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
-        )
-        .fetch_one(&mut **transaction)
-        .await
-        .map_err(|source| Error::sql(here, source)),
-        Conn::Sqlite(_) => Ok(tx.now_ms()),
-    }
-}
-
 /// Begins a transaction that sees one moment and writes nothing.
 ///
 /// On SQLite any transaction is a snapshot, and the connections for reading refuse to write.

@@ -25,7 +25,6 @@ mod clock;
 mod dialect;
 mod error;
 mod id;
-pub mod lease;
 mod location;
 mod migrate;
 mod page;

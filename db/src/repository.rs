@@ -18,7 +18,6 @@ pub mod conditioned;
 pub mod data_permission;
 pub mod dict;
 pub mod discovery;
-pub mod gateway_report;
 pub mod meta_data;
 pub mod namespace;
 pub mod namespace_plugin;

@@ -146,12 +146,6 @@ impl Store {
         matches!(&*self.db, Db::Pg(..))
     }
 
-    /// A name that this process has for itself, of 32 hexadecimal digits.
-    #[must_use]
-    pub fn owner(&self) -> &str {
-        &self.shared.owner
-    }
-
     /// The zone of date texts.
     #[must_use]
     pub fn time_zone(&self) -> &TimeZone {

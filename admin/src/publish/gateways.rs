@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use longmen_core::sync::GatewayFault;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::missing;
 
@@ -15,22 +15,17 @@ const MAX_GONE: usize = 1024;
 const MAX_FAULTS: usize = 200;
 
 /// One connection of a gateway. Times are in milliseconds since 1970-01-01 UTC.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GatewayView {
-    /// Number of the connection, unique while its admin runs.
+    /// Number of the connection, unique while this admin runs.
     pub id: u64,
-    /// The admin it is or was connected with.
-    pub admin: String,
-    /// What the gateway calls itself, for as long as its process lives; stock gateways do not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gateway: Option<String>,
     /// The namespace it serves.
     pub namespace: String,
     /// Its address, and the port it serves on if it said so.
     pub address: String,
-    /// What kind it is.
-    pub kind: Kind,
+    /// `longmen` or `stock`.
+    pub kind: &'static str,
     /// Whether the connection is open.
     pub connected: bool,
     /// Since when it is open, or since when it is not.
@@ -52,27 +47,6 @@ pub struct GatewayView {
     pub acknowledged_at: Option<i64>,
     /// What it could not take over at that version, at most 200.
     pub faults: Vec<GatewayFault>,
-}
-
-/// What a gateway is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Kind {
-    /// Ours: it says which version is in force.
-    Longmen,
-    /// Of ShenYu, or another that speaks its protocol only.
-    Stock,
-}
-
-impl GatewayView {
-    /// What makes two connections one gateway's.
-    pub(super) fn key(&self) -> String {
-        match &self.gateway {
-            Some(gateway) => format!("gateway {gateway}"),
-            None if self.address.is_empty() => format!("connection {} {}", self.admin, self.id),
-            None => format!("address {} {}", self.namespace, self.address),
-        }
-    }
 }
 
 /// The registry, by number of the connection. Connections are bounded by whoever admits them,
@@ -115,13 +89,6 @@ impl Gateways {
             for (_, id) in oldest.into_iter().take(excess) {
                 entries.remove(&id);
             }
-        }
-    }
-
-    /// A gateway says what it calls itself.
-    pub(super) fn named(&self, id: u64, gateway: String) {
-        if let Some(view) = self.lock().get_mut(&id) {
-            view.gateway = Some(gateway);
         }
     }
 
@@ -168,11 +135,9 @@ pub(super) mod tests {
     pub(in crate::publish) fn view(id: u64) -> GatewayView {
         GatewayView {
             id,
-            admin: "a".into(),
-            gateway: None,
             namespace: "ns".into(),
             address: "10.0.0.1:9195".into(),
-            kind: Kind::Longmen,
+            kind: "longmen",
             connected: true,
             since: 1,
             info: None,

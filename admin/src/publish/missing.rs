@@ -7,7 +7,7 @@
 use longmen_core::chain::Registry;
 use longmen_core::sync::{GatewayFault, Group};
 
-use super::gateways::{GatewayView, Kind};
+use super::gateways::GatewayView;
 
 /// Warns of each of `plugins`, which were just switched on in `namespace`, that this release does
 /// not have, if gateways of ours are connected there. Nothing to say is the rule.
@@ -35,7 +35,7 @@ pub(super) fn warn_of_switched_on<'a>(
 /// Adds to the faults of one of ours those of `enabled`, the plugins that are switched on in its
 /// namespace, that this release does not have, unless it named them itself.
 pub(super) fn add_faults(registry: &Registry, view: &mut GatewayView, enabled: &[String]) {
-    if !(view.connected && view.kind == Kind::Longmen) {
+    if !(view.connected && view.kind == "longmen") {
         return;
     }
     for name in lacked(registry, enabled.iter().map(String::as_str)) {
@@ -68,7 +68,7 @@ pub(super) fn warn_of_faults(view: &GatewayView, before: &[GatewayFault]) {
 
 /// The addresses of those that are ours.
 fn ours(connected: &[GatewayView]) -> impl Iterator<Item = &str> {
-    connected.iter().filter(|view| view.kind == Kind::Longmen).map(|view| view.address.as_str())
+    connected.iter().filter(|view| view.kind == "longmen").map(|view| view.address.as_str())
 }
 
 /// Those that the registry does not have.
@@ -109,7 +109,7 @@ mod tests {
             address: address.to_owned(),
             ..super::super::gateways::tests::view(1)
         };
-        let all = [view("10.0.0.1:9195", Kind::Longmen), view("10.0.0.2:9195", Kind::Stock)];
+        let all = [view("10.0.0.1:9195", "longmen"), view("10.0.0.2:9195", "stock")];
         assert_eq!(ours(&all).collect::<Vec<_>>(), ["10.0.0.1:9195"]);
     }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use longmen_db::{Pruned, Retention, Store, prune};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio_util::sync::CancellationToken;
 
 use super::patience::Patience;
 use crate::config::HistoryConfig;
@@ -11,14 +12,26 @@ use crate::config::HistoryConfig;
 /// How often old changes are taken away: often enough that each time is short.
 const EVERY: Duration = Duration::from_secs(300);
 
-/// Prunes from time to time. A job of one admin.
-pub(super) async fn run(store: Store, config: HistoryConfig, patience: Patience) {
+/// Prunes until `stop`. Every admin does: what one has taken away, the next does not find.
+pub(super) async fn run(
+    store: Store,
+    config: HistoryConfig,
+    patience: Patience,
+    stop: CancellationToken,
+) {
     let retention = retention(&config);
     let mut ticks = interval_at(Instant::now() + EVERY, EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        ticks.tick().await;
-        match patience.state("room in the history", prune(&store, retention)).await {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = ticks.tick() => {}
+        }
+        let pruned = tokio::select! {
+            () = stop.cancelled() => return,
+            pruned = patience.state("room in the history", prune(&store, retention)) => pruned,
+        };
+        match pruned {
             Ok(Pruned { changes: 0, operations: 0 }) => {}
             Ok(Pruned { changes, operations }) => {
                 tracing::debug!(changes, operations, "old rows taken out of the history");

@@ -151,10 +151,7 @@ impl Reader {
             && let Some(message) = ClientMessage::from_text(text)
         {
             return match message {
-                ClientMessage::Resume { epoch, version, gateway } => {
-                    if !gateway.is_empty() {
-                        self.shared.gateways.named(self.id, gateway);
-                    }
+                ClientMessage::Resume { epoch, version } => {
                     Some(Command::Resume { epoch, version })
                 }
                 ClientMessage::Ack { epoch, version, faults } => {

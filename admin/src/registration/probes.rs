@@ -61,20 +61,27 @@ struct Probes {
     failed: Throttle,
 }
 
-/// Probes from time to time, if that is configured; else never ends. A job of one admin.
+/// Probes until the admin stops, if that is configured.
 pub(crate) async fn run(state: AppState) {
     let config = &state.config().register;
     if !config.checked {
-        return std::future::pending().await;
+        return;
     }
-    let every = config.check_interval;
+    let (every, stop) = (config.check_interval, state.stop().clone());
     let mut probes =
         Probes { state: state.clone(), failures: HashMap::new(), failed: Throttle::default() };
     let mut ticks = interval_at(Instant::now() + every, every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        ticks.tick().await;
-        if let Err(error) = probes.round().await
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = ticks.tick() => {}
+        }
+        let done = tokio::select! {
+            () = stop.cancelled() => return,
+            done = probes.round() => done,
+        };
+        if let Err(error) = done
             && let Some(others) = probes.failed.pass()
         {
             tracing::warn!("registered instances were not probed: {error}{others}");

@@ -27,8 +27,6 @@ const GOOD: Duration = Duration::from_secs(5);
 pub(crate) struct LinkOptions {
     pub(crate) urls: Vec<String>,
     pub(crate) namespace: String,
-    /// What this process calls itself, so that an admin tells it from its predecessor.
-    pub(crate) gateway: String,
     /// The port the gateway serves on.
     pub(crate) port: u16,
     pub(crate) origin: String,
@@ -160,7 +158,8 @@ impl Link {
         } else {
             info!(url = self.url, "connected");
         }
-        let reason = ours::run(&mut session, &self.applier, &self.options).await;
+        let limit = self.options.answer_timeout;
+        let reason = ours::run(&mut session, &self.applier, limit).await;
         session.close().await;
         reason
     }

@@ -7,7 +7,6 @@ mod catalogue;
 mod changes;
 mod concurrency;
 mod ids;
-mod leases;
 mod lists;
 mod meta_data;
 mod namespaces;
