@@ -177,9 +177,12 @@ impl IntoResponse for ApiError {
             let failure = Json(Failure { code, message: &message, data: None });
             return (Extension(told), failure).into_response();
         }
-        let mut response =
-            (StatusCode::UNAUTHORIZED, Extension(told), Json(TokenFailure { code, message: &message }))
-                .into_response();
+        let mut response = (
+            StatusCode::UNAUTHORIZED,
+            Extension(told),
+            Json(TokenFailure { code, message: &message }),
+        )
+            .into_response();
         // `Access-Control-Allow-Origin` is added to every answer by the CORS layer.
         for (name, value) in [
             (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, DELETE"),

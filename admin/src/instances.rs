@@ -51,7 +51,9 @@ impl Instances {
         }
         drop(waiting);
         if let Some(others) = self.dropped.pass() {
-            tracing::warn!("more than {MAX_WAITING} heartbeats wait to be stored, one is left out{others}");
+            tracing::warn!(
+                "more than {MAX_WAITING} heartbeats wait to be stored, one is left out{others}"
+            );
         }
     }
 

@@ -27,7 +27,7 @@ use crate::management::{self, Endpoints};
 use crate::sockets;
 use crate::stack::{Filters, Parts};
 use crate::stop::Work;
-use crate::sync::{self, Applier, LinkOptions};
+use crate::sync::{self, Applier, Identity, LinkOptions};
 use crate::upstreams;
 use crate::worker::{ConnectionLimit, Worker};
 
@@ -290,6 +290,7 @@ fn publisher_options(config: &GatewayConfig, upstreams: &EndpointRegistry) -> Pu
 fn link_options(config: &GatewayConfig, port: u16, sessions: Arc<AtomicUsize>) -> LinkOptions {
     let websocket = &config.sync.websocket;
     LinkOptions {
+        identity: Arc::new(Identity::default()),
         urls: websocket.urls.clone(),
         namespace: config.namespace.clone(),
         port,

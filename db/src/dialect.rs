@@ -81,12 +81,12 @@ pub(crate) async fn notify(tx: &mut Tx) -> Result<()> {
 pub(crate) async fn now_ms(tx: &mut Tx) -> Result<i64> {
     let own = tx.now_ms();
     match tx.conn() {
-        Conn::Pg(transaction) => {
-            sqlx::query_scalar("SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)")
-                .fetch_one(&mut **transaction)
-                .await
-                .map_err(|source| Error::sql(here!(), source))
-        }
+        Conn::Pg(transaction) => sqlx::query_scalar(
+            "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
+        )
+        .fetch_one(&mut **transaction)
+        .await
+        .map_err(|source| Error::sql(here!(), source)),
         Conn::Sqlite(_) => Ok(own),
     }
 }

@@ -121,7 +121,9 @@ pub enum Error {
     #[error("transaction is older than the lease of its node number: start it again")]
     NodeLeaseOver,
     /// Another admin has taken over the job that wanted to write.
-    #[error("job {name} was taken over by another admin: what it was about to write is left to that one")]
+    #[error(
+        "job {name} was taken over by another admin: what it was about to write is left to that one"
+    )]
     LeaseLost {
         /// The job.
         name: &'static str,

@@ -8,8 +8,8 @@
 
 use std::sync::Mutex;
 
-use crate::dialect;
 use crate::Result;
+use crate::dialect;
 use crate::statement::{execute, fetch_optional};
 use crate::tx::Tx;
 
@@ -54,11 +54,7 @@ struct NodeRow {
 /// Leases a node to `owner`: renews `held` if it is still theirs, else takes a free one.
 ///
 /// Out: `None` when all are taken, or when another admin was faster: try again.
-pub(crate) async fn lease(
-    tx: &mut Tx,
-    owner: &str,
-    held: Option<Node>,
-) -> Result<Option<Node>> {
+pub(crate) async fn lease(tx: &mut Tx, owner: &str, held: Option<Node>) -> Result<Option<Node>> {
     // Ours before the database's, so that ours is over first; and what is written is the database's, so
     // that admins whose clocks differ agree on which nodes are free.
     let own_ms = tx.now_ms() + LEASE_MS;

@@ -80,11 +80,7 @@ impl Store {
     ///
     /// # Errors
     /// The database's.
-    pub async fn take_lease(
-        &self,
-        name: &'static str,
-        seen: &LeaseState,
-    ) -> Result<Option<Lease>> {
+    pub async fn take_lease(&self, name: &'static str, seen: &LeaseState) -> Result<Option<Lease>> {
         let mut tx = self.write().await?;
         let taken = execute!(
             tx,

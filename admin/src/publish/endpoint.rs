@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::Extension;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use longmen_core::sync::{NEGOTIATION_HEADER, NEGOTIATION_VERSION};
 
@@ -29,14 +29,13 @@ const OUR_MESSAGE_BYTES: usize = 1024 * 1024;
 /// The routes of the sync.
 #[must_use]
 pub fn routes() -> Routes {
-    Routes::new("sync")
-        .raw(
-            Method::GET,
-            "/websocket",
-            Permission::Own("Origin list and sync token"),
-            "Opens a sync session of a gateway",
-            get(websocket),
-        )
+    Routes::new("sync").raw(
+        Method::GET,
+        "/websocket",
+        Permission::Own("Origin list and sync token"),
+        "Opens a sync session of a gateway",
+        get(websocket),
+    )
 }
 
 async fn websocket(

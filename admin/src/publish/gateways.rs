@@ -221,8 +221,7 @@ impl Gateways {
             known.fresh.remove(id);
             known.last = *id;
             let Some(view) = known.entries.get(id) else { continue };
-            let (row, heard_at) =
-                (view.row(admin_id, admin_name), view.heard_at);
+            let (row, heard_at) = (view.row(admin_id, admin_name), view.heard_at);
             known.written.insert(*id, heard_at);
             // The later session counts, and of one that came back in the same moment the open one.
             let rank = |row: &GatewayRow| (row.session, row.connected);
@@ -248,7 +247,9 @@ impl Gateways {
     pub(super) fn written(&self, taken: &Taken) {
         let mut known = self.lock();
         for id in &taken.ids {
-            if known.entries.get(id).is_some_and(|view| !view.connected) && !known.fresh.contains(id) {
+            if known.entries.get(id).is_some_and(|view| !view.connected)
+                && !known.fresh.contains(id)
+            {
                 known.forget(*id);
             }
         }
@@ -366,7 +367,10 @@ pub(super) mod tests {
         assert_eq!(taken(1), ["1"], "after the last comes the first");
         gateways.reported(3, "{}".into(), 5);
         gateways.acknowledged(1, "e".into(), 502, Vec::new(), 4);
-        assert_eq!((taken(1), taken(1), taken(1)), (vec!["2".into()], vec!["3".into()], vec!["1".into()]));
+        assert_eq!(
+            (taken(1), taken(1), taken(1)),
+            (vec!["2".into()], vec!["3".into()], vec!["1".into()])
+        );
         gateways.reported(3, "{}".into(), HEARD_MS);
         assert!(taken(9).is_empty(), "nothing new, and its last word was written a moment ago");
         gateways.reported(3, "{}".into(), HEARD_MS + 5);

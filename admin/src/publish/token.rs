@@ -64,10 +64,13 @@ pub(crate) async fn share_token(store: &Store, config: &SyncConfig) -> anyhow::R
         (None, Some(stored)) => return write(path, &stored).with_context(writing),
         (_, None) => {
             let made = make(path).with_context(writing)?;
-            let stored = store.shared_fact(NAME, Some(&made)).await.context("share the sync token")?;
+            let stored =
+                store.shared_fact(NAME, Some(&made)).await.context("share the sync token")?;
             match stored {
                 // Another admin was faster.
-                Some(stored) if stored != made => return write(path, &stored).with_context(writing),
+                Some(stored) if stored != made => {
+                    return write(path, &stored).with_context(writing);
+                }
                 _ => return Ok(()),
             }
         }

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _};
 use longmen_core::telemetry::Throttle;
-use longmen_db::repository::{binding, instance};
 use longmen_db::repository::upstream::{self, Origin, UpstreamRow};
+use longmen_db::repository::{binding, instance};
 use longmen_db::{Actor, Lease, require_lease};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};

@@ -130,7 +130,8 @@ pub async fn admin_leaves(tx: &mut Tx, at_ms: i64) -> Result<()> {
 /// # Errors
 /// The database's.
 pub async fn put(tx: &mut Tx, rows: &[GatewayRow]) -> Result<()> {
-    const HEAD: &str = "INSERT INTO gateway_report (id, session, admin_id, admin_name, namespace_id,
+    const HEAD: &str =
+        "INSERT INTO gateway_report (id, session, admin_id, admin_name, namespace_id,
          host, port, kind, transport, connected, since_ms, epoch, version, in_force_ms, heard_ms,
          info, faults, written_ms) VALUES";
     const TAIL: &str = " ON CONFLICT (id) DO UPDATE SET session = excluded.session,

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use longmen_core::model::UpstreamList;
-use longmen_db::repository::instance::{self, InstanceKey};
-use longmen_db::{Actor, Tx};
 use longmen_db::repository::binding::{self, Bound, NewBinding, UseDiscovery};
 use longmen_db::repository::discovery::NewDiscovery;
+use longmen_db::repository::instance::{self, InstanceKey};
 use longmen_db::repository::upstream::{self, NewUpstream, Origin, UpstreamRow};
+use longmen_db::{Actor, Tx};
 use tokio::net::TcpStream;
 
 use super::request::UriRegister;

@@ -237,7 +237,12 @@ mod tests {
     use super::*;
 
     fn row(epoch: Option<&str>, version: Option<i64>, gateways: i64) -> InForceRow {
-        InForceRow { namespace_id: "n".to_owned(), epoch: epoch.map(str::to_owned), version, gateways }
+        InForceRow {
+            namespace_id: "n".to_owned(),
+            epoch: epoch.map(str::to_owned),
+            version,
+            gateways,
+        }
     }
 
     #[test]
