@@ -30,7 +30,7 @@ use crate::operator::Operators;
 use crate::sockets;
 use crate::stack::{Filters, Parts};
 use crate::stop::Work;
-use crate::sync::{self, Applier, LinkOptions};
+use crate::sync::{self, Applier, Identity, LinkOptions};
 use crate::upstreams;
 use crate::worker::{ConnectionLimit, Worker};
 
@@ -314,6 +314,7 @@ fn publisher_options(config: &GatewayConfig, upstreams: &EndpointRegistry) -> Pu
 fn link_options(config: &GatewayConfig, port: u16, sessions: Arc<AtomicUsize>) -> LinkOptions {
     let websocket = &config.sync.websocket;
     LinkOptions {
+        identity: Arc::new(Identity::default()),
         urls: websocket.urls.clone(),
         namespace: config.namespace.clone(),
         port,
