@@ -209,14 +209,15 @@ impl AdminApi {
     /// # Errors
     /// When the admin does not tell.
     pub async fn versions(&mut self) -> anyhow::Result<(u64, Option<u64>)> {
-        let target = format!("/v1/gateways?namespaceId={DEFAULT_NAMESPACE}");
+        let target = format!("/v1/gateways?namespace={DEFAULT_NAMESPACE}");
         let headers = self.headers.clone();
         let answer = self.connection.send(Method::GET, &target, headers, Bytes::new()).await?;
         ensure!(answer.status == StatusCode::OK, "GET {target}: {}", answer.excerpt());
         let list = answer.json()?;
-        let stored = list["version"].as_u64().with_context(|| format!("{target}: no version"))?;
+        let stored = list["namespaces"][0]["version"].as_u64();
+        let stored = stored.with_context(|| format!("{target}: no gateway is connected"))?;
         let rows = list["rows"].as_array().with_context(|| format!("{target}: no rows"))?;
-        let connected = rows.iter().filter(|row| row["state"] != "offline");
+        let connected = rows.iter().filter(|row| row["connected"] == true);
         let in_force = connected.map(|row| row["version"].as_u64().unwrap_or(0)).min();
         Ok((stored, in_force))
     }
