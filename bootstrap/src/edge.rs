@@ -16,6 +16,7 @@ use longmen_core::telemetry::access_log::{AccessLog, AccessLogOptions};
 use longmen_core::telemetry::metrics::Metrics;
 
 use crate::config::{Compat, CrossConfig, ForwardedMode, GatewayConfig, GetBody};
+use crate::management::age_seconds;
 use crate::stack::Filters;
 use crate::sync::Applier;
 use crate::worker::ConnectionLimit;
@@ -146,6 +147,18 @@ pub(crate) fn control_figures(
         "longmen_sync_from_snapshot",
         "1 while the configuration in force comes from the kept file and no admin has confirmed it",
         move || f64::from(u8::from(restored.restored_ms().is_some())),
+    );
+    let restored = applier.clone();
+    metrics.gauge(
+        "longmen_sync_snapshot_age_seconds",
+        "Age of the kept file that is in force; 0 once an admin has confirmed it",
+        move || restored.restored_ms().map_or(0.0, |ms| age_seconds(ms) as f64),
+    );
+    let local = applier.clone();
+    metrics.gauge(
+        "longmen_sync_local_changes",
+        "Changes in force that were written at the gateway itself, since the last full refresh",
+        move || local.local_changes() as f64,
     );
     metrics.gauge(
         "longmen_snapshot_faults",

@@ -150,13 +150,20 @@ impl GatewayBuilder {
         let publisher = Publisher::new(Arc::clone(&store), registry, options);
         let applier = Applier::new(publisher, watchers.metrics.clone());
         let (local, manage) = (&config.local, &config.management);
-        let operators =
-            Operators::new(applier.clone(), &known_plugins, &config.namespace, local, manage);
+        let strategy = config.http_client.strategy;
+        let operators = Operators::new(
+            applier.clone(),
+            &known_plugins,
+            &config.namespace,
+            local,
+            manage,
+            strategy,
+        );
         let keeper = config
             .snapshot
             .path
             .clone()
-            .map(|path| Keeper::new(path, config.namespace.clone(), applier.clone()));
+            .map(|path| Keeper::new(path, &config.namespace, applier.clone()));
         if let Some(keeper) = &keeper {
             keeper.restore();
         }
@@ -204,12 +211,14 @@ impl GatewayBuilder {
             lifecycle: work.lifecycle.clone(),
             store: Arc::clone(&store),
             applier: applier.clone(),
+            keeper: keeper.clone(),
             handed_over: Arc::clone(&handed_over),
         };
         work.lifecycle.spawn(control.handle(), "handover", post.run(opened.predecessor, spare));
         housekeeping(&applier, &control, &work);
         if let Some(keeper) = keeper {
-            let keeping = keeper.run(work.served.clone(), Arc::clone(&handed_over));
+            let (stop, served) = (work.lifecycle.soft().clone(), work.served.clone());
+            let keeping = keeper.run(stop, served, Arc::clone(&handed_over));
             work.lifecycle.spawn(control.handle(), "snapshot", keeping);
         }
         upstreams::check(&config, &known, &clients, control.handle(), &work.lifecycle);

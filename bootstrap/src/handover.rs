@@ -40,6 +40,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tracing::{error, warn};
 
 use crate::config::NettyConfig;
+use crate::keep::Keeper;
 use crate::sync::Applier;
 use crate::worker::Doors;
 
@@ -47,6 +48,9 @@ pub(crate) use following::{Predecessor, ask};
 
 /// How long either side may take for a word.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a successor waits for the last changes to be kept, at most.
+const KEEP_LIMIT: Duration = Duration::from_secs(2);
 
 /// How long a successor may take to get its configuration.
 const READY_LIMIT: Duration = Duration::from_secs(60);
@@ -96,6 +100,8 @@ pub(crate) struct Post {
     pub(crate) store: Arc<SnapshotStore>,
     /// Says whether an admin has said what is in force.
     pub(crate) applier: Applier,
+    /// Keeps what is in force, where that is wanted.
+    pub(crate) keeper: Option<Keeper>,
     /// Set when a successor has taken over.
     pub(crate) handed_over: Arc<AtomicBool>,
 }

@@ -29,6 +29,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::gateway::wall_clock;
 use crate::operator::Operators;
 use crate::sync::Applier;
 
@@ -88,6 +89,12 @@ impl Endpoints {
                 not_allowed()
             });
         }
+        if path == "/v1/sync" {
+            return Some(match *method {
+                Method::GET | Method::HEAD => answer_json(StatusCode::OK, &self.sync()),
+                _ => not_allowed(),
+            });
+        }
         self.answer_public(method, path)
     }
 
@@ -114,6 +121,11 @@ impl Endpoints {
         let mut body = json!({"status": status});
         if groups {
             body["groups"] = json!(["liveness", "readiness"]);
+            // It serves, by what may be old.
+            if let Some((_, age)) = self.snapshot() {
+                let details = json!({"source": "snapshot", "ageSeconds": age});
+                body["components"] = json!({"sync": {"status": "UP", "details": details}});
+            }
         }
         (code, body)
     }
@@ -125,15 +137,57 @@ impl Endpoints {
             "epoch": snapshot.position.epoch,
             "version": snapshot.position.version,
         });
-        // Until an admin has confirmed it.
-        if let Some(saved_ms) = self.0.applier.as_ref().and_then(Applier::restored_ms) {
+        if let Some((saved_ms, age)) = self.snapshot() {
             sync["snapshotOf"] = saved_ms.into();
+            sync["snapshotAgeSeconds"] = age.into();
         }
         json!({
             "app": {"name": "longmen-bootstrap", "version": env!("CARGO_PKG_VERSION")},
             "sync": sync,
         })
     }
+
+    /// When the file was written that is in force, in milliseconds since 1970-01-01 UTC, and its age in
+    /// seconds; `None` once an admin has confirmed what is in force.
+    fn snapshot(&self) -> Option<(i64, u64)> {
+        let saved_ms = self.0.applier.as_ref()?.restored_ms()?;
+        Some((saved_ms, age_seconds(saved_ms)))
+    }
+
+    /// What is in force, where it comes from, and what of it is not as configured.
+    fn sync(&self) -> Value {
+        let snapshot = self.0.store.load();
+        let applier = self.0.applier.as_ref();
+        let local_changes = applier.map_or(0, Applier::local_changes);
+        let kept = self.snapshot();
+        let source = match kept {
+            Some(_) => "snapshot",
+            None if !applier.is_some_and(Applier::is_confirmed) => {
+                if local_changes > 0 {
+                    "local"
+                } else {
+                    "none"
+                }
+            }
+            None if snapshot.position.epoch.is_empty() => "stockAdmin",
+            None => "admin",
+        };
+        json!({
+            "ready": snapshot.ready,
+            "source": source,
+            "epoch": snapshot.position.epoch,
+            "version": snapshot.position.version,
+            "snapshot": kept.map(|(saved_ms, age)| json!({"savedMs": saved_ms, "ageSeconds": age})),
+            "localChanges": local_changes,
+            "faults": applier.map_or(0, Applier::faults),
+            "firstFaults": applier.map(Applier::first_faults).unwrap_or_default(),
+        })
+    }
+}
+
+/// The age of a kept configuration; 0 where the clock was set back.
+pub(crate) fn age_seconds(saved_ms: i64) -> u64 {
+    u64::try_from(wall_clock() - saved_ms).unwrap_or_default() / 1_000
 }
 
 impl Admission for Endpoints {
@@ -324,8 +378,8 @@ mod tests {
         let store = Arc::new(SnapshotStore::new());
         let publisher = Publisher::new(store, registry.clone(), PublisherOptions::default());
         let config = GatewayConfig::default();
-        let applier = Applier::new(publisher, None);
-        Operators::new(applier, &registry, "ns", &config.local, &config.management)
+        let (applier, strategy) = (Applier::new(publisher, None), config.http_client.strategy);
+        Operators::new(applier, &registry, "ns", &config.local, &config.management, strategy)
     }
 
     async fn rest(stream: &mut TcpStream) -> String {

@@ -8,6 +8,7 @@ mod local;
 
 use std::fmt;
 use std::future::Future;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -23,7 +24,7 @@ use serde_json::json;
 use sha2::{Digest as _, Sha512};
 use tower::{Layer, Service};
 
-use crate::config::{LocalConfig, ManagementConfig};
+use crate::config::{ClientStrategy, LocalConfig, ManagementConfig};
 use crate::sync::Applier;
 
 /// The header with the key of the local API.
@@ -31,6 +32,9 @@ const LOCAL_KEY: &str = "localKey";
 
 /// The path of the local API.
 const LOCAL: &str = "/shenyu/";
+
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain;charset=UTF-8";
 
 /// The largest body that the local API takes, in bytes.
 const MAX_BODY: u64 = 8 * 1024 * 1024;
@@ -62,11 +66,13 @@ impl Operators {
         namespace: &str,
         local: &LocalConfig,
         management: &ManagementConfig,
+        strategy: ClientStrategy,
     ) -> Self {
         let entries = registry.iter().map(|plugin| plugin.entry());
+        let plugins = entries.map(|entry| (entry.name, entry.order));
         Self(Arc::new(Shared {
             applier,
-            plugins: entries.map(|entry| (entry.name, entry.order)).collect(),
+            plugins: plugins.chain(data::built_in(strategy)).collect(),
             namespace: namespace.to_owned(),
             local: local.clone(),
             all_public: management.on_public_port,
@@ -78,14 +84,11 @@ impl Operators {
         let what = data::What::of(path)?;
         if *method != Method::GET && *method != Method::HEAD {
             let text = json!({"code": 405, "message": "Method Not Allowed"}).to_string();
-            return Some(answer(StatusCode::METHOD_NOT_ALLOWED, "application/json", text));
+            return Some(answer(StatusCode::METHOD_NOT_ALLOWED, JSON, text));
         }
-        let (state, _) = self.0.applier.copy_to_show().await;
-        let plugins = self.0.plugins.clone();
-        // Large, perhaps, and nothing that a runtime should wait for.
-        let made = tokio::task::spawn_blocking(move || data::show(what, &state, &plugins)).await;
-        let text = made.unwrap_or_default();
-        Some(answer(StatusCode::OK, "application/json", text))
+        let shared = Arc::clone(&self.0);
+        let text = self.0.applier.look(move |state| data::show(what, state, &shared.plugins)).await;
+        Some(answer(StatusCode::OK, JSON, text))
     }
 
     /// Whether a request on the public port is for here.
@@ -101,47 +104,60 @@ impl Operators {
 
     /// Whether the local key is right, and may be used from there.
     fn may(&self, headers: &HeaderMap, inbound: &Inbound) -> bool {
-        let local = &self.0.local;
-        let Some(expected) = local.key_hash.as_deref().filter(|_| local.enabled) else {
-            return false;
-        };
-        if local.is_shipped_key && !inbound.connection.peer.ip().to_canonical().is_loopback() {
-            return false;
-        }
-        let Some(key) = headers.get(LOCAL_KEY) else { return false };
-        let found: String =
-            Sha512::digest(key.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-        // Of hashes: how long it takes tells nothing of the key.
-        found.eq_ignore_ascii_case(expected)
+        let key = headers.get(LOCAL_KEY).map(HeaderValue::as_bytes);
+        counts(&self.0.local, inbound.connection.peer.ip(), key)
     }
 
-    async fn serve(self, path: String, request: Request<Inbound>) -> Response<Body> {
+    async fn serve(
+        self,
+        path: String,
+        request: Request<Inbound>,
+    ) -> Result<Response<Body>, GatewayError> {
         if let Some(answer) = self.data(request.method(), &path).await {
-            return answer_early(request, answer);
+            return Ok(answer_early(request, answer));
         }
         if !self.may(request.headers(), request.body()) {
             let text = json!({"code": 403, "message": "The key is not correct."}).to_string();
-            return answer_early(request, answer(StatusCode::FORBIDDEN, "application/json", text));
+            return Ok(answer_early(request, answer(StatusCode::FORBIDDEN, JSON, text)));
         }
         let (head, mut inbound) = request.into_parts();
         let body = std::mem::replace(&mut inbound.body, Body::empty());
-        let said = match collect(body, MAX_BODY).await {
-            Err(error) => Err(error.to_string()),
-            Ok(body) => {
-                let path = path.strip_prefix(LOCAL).unwrap_or_default();
-                let query = head.uri.query().unwrap_or_default();
-                let call = local::Call { method: &head.method, path, query, body: &body };
-                local::call(&self.0.applier, &self.0.namespace, &call).await
+        let called = path.strip_prefix(LOCAL).unwrap_or_default().to_owned();
+        // Those about plugins, selectors and rules say so even of bare words.
+        let of_words = match called.split('/').next() {
+            Some("auth" | "meta") => TEXT,
+            _ => JSON,
+        };
+        let body = collect(body, MAX_BODY);
+        let body = body.await.map_err(|error| GatewayError::of_request_body(&error))?;
+        let call = local::Call {
+            method: head.method.clone(),
+            path: called,
+            query: head.uri.query().unwrap_or_default().to_owned(),
+            body,
+        };
+        let response = match local::call(&self.0.applier, &self.0.namespace, call).await {
+            Ok(local::Said::Word(word)) => answer(StatusCode::OK, of_words, word),
+            Ok(local::Said::Json(text)) => answer(StatusCode::OK, JSON, text),
+            Ok(local::Said::Nothing) => crate::management::not_found(&path),
+            Err(text) => {
+                let text = json!({"code": 400, "message": text}).to_string();
+                answer(StatusCode::BAD_REQUEST, JSON, text)
             }
         };
-        let response = match said {
-            Ok(local::Said::Word(word)) => answer(StatusCode::OK, "text/plain;charset=UTF-8", word),
-            Ok(local::Said::Json(text)) => answer(StatusCode::OK, "application/json", text),
-            Ok(local::Said::Nothing) => crate::management::not_found(&path),
-            Err(text) => answer(StatusCode::BAD_REQUEST, "text/plain;charset=UTF-8", text),
-        };
-        answer_early(Request::from_parts(head, inbound), response)
+        Ok(answer_early(Request::from_parts(head, inbound), response))
     }
+}
+
+/// Whether a key counts that comes from this peer.
+fn counts(local: &LocalConfig, peer: IpAddr, key: Option<&[u8]>) -> bool {
+    let (Some(expected), Some(key)) = (&local.key_hash, key) else { return false };
+    if !local.enabled || local.is_shipped_key && !peer.to_canonical().is_loopback() {
+        return false;
+    }
+    let found: String = Sha512::digest(key).iter().map(|byte| format!("{byte:02x}")).collect();
+    // Of hashes: how long it takes tells nothing of the key.
+    found.eq_ignore_ascii_case(expected)
 }
 
 fn answer(status: StatusCode, content_type: &'static str, text: String) -> Response<Body> {
@@ -189,10 +205,42 @@ where
             && let Some(path) = operators.takes(&request)
         {
             let operators = operators.clone();
-            return Either::Right(Box::pin(
-                async move { Ok(operators.serve(path, request).await) },
-            ));
+            return Either::Right(Box::pin(operators.serve(path, request)));
         }
         Either::Left(self.inner.call(request))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn local(enabled: bool, key: Option<&str>, is_shipped_key: bool) -> LocalConfig {
+        let hash = |key: &str| -> String {
+            Sha512::digest(key).iter().map(|byte| format!("{byte:02x}")).collect()
+        };
+        LocalConfig { enabled, key_hash: key.map(hash), is_shipped_key }
+    }
+
+    #[test]
+    fn the_shipped_key_counts_from_loopback_peers_only() {
+        let shipped = local(true, Some("123456"), true);
+        for peer in ["127.0.0.1", "127.8.0.1", "::1", "::ffff:127.0.0.1"] {
+            assert!(counts(&shipped, peer.parse().unwrap(), Some(b"123456")), "{peer}");
+            assert!(!counts(&shipped, peer.parse().unwrap(), Some(b"1234567")), "{peer}");
+        }
+        for peer in ["10.0.0.1", "192.168.1.1", "::ffff:10.0.0.1", "2001:db8::1", "0.0.0.0"] {
+            assert!(!counts(&shipped, peer.parse().unwrap(), Some(b"123456")), "{peer}");
+        }
+    }
+
+    #[test]
+    fn a_key_of_ones_own_counts_from_anywhere_while_the_api_is_on() {
+        let far = "10.0.0.1".parse().unwrap();
+        assert!(counts(&local(true, Some("own"), false), far, Some(b"own")));
+        assert!(!counts(&local(true, Some("own"), false), far, None));
+        assert!(!counts(&local(true, Some("own"), false), far, Some(b"")));
+        assert!(!counts(&local(false, Some("own"), false), far, Some(b"own")));
+        assert!(!counts(&local(true, None, false), far, Some(b"")));
     }
 }

@@ -14,5 +14,5 @@ mod report;
 mod session;
 mod stock;
 
-pub(crate) use apply::Applier;
+pub(crate) use apply::{Applier, Kept};
 pub(crate) use link::{Identity, LinkOptions, start};

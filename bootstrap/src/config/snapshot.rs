@@ -1,6 +1,6 @@
 //! `shenyu.snapshot.*`: the last configuration in force, kept as a file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use longmen_core::config::{KeySpec, Kind, Reader, Section};
 
@@ -23,7 +23,8 @@ pub(super) const SECTION: Section = Section {
             "shenyu.snapshot.path",
             Kind::File,
             ".data/gateway-{port}.snapshot",
-            "The file. `{port}` is the public port, so that gateways on one machine keep apart; none is kept where that is 0.",
+            "The file. `{port}` is the public port, so that gateways on one machine keep apart; none is kept where that is 0. A \
+             relative path counts from the folder the gateway is started in; under systemd `${STATE_DIRECTORY}/gateway.snapshot` fits.",
         ),
     ],
 };
@@ -39,8 +40,20 @@ impl SnapshotConfig {
     pub(super) fn read(reader: &mut Reader<'_>, port: u16) -> Self {
         let enabled: bool = reader.get("shenyu.snapshot.enabled");
         let path: String = reader.get("shenyu.snapshot.path");
+        if enabled && let Some(expected) = wrong(&path) {
+            reader.reject("shenyu.snapshot.path", format!("expected {expected}"));
+        }
         let named = !path.contains(PORT) || port != 0;
         let path = (enabled && named).then(|| path.replace(PORT, &port.to_string()).into());
         Self { path }
     }
+}
+
+/// What a path should be that cannot be used.
+fn wrong(path: &str) -> Option<&'static str> {
+    let rest = path.replace(PORT, "");
+    if rest.contains(['{', '}']) {
+        return Some("a path with no other placeholder than {port}");
+    }
+    (path.ends_with('/') || Path::new(path).is_dir()).then_some("a file, not a folder")
 }

@@ -15,7 +15,8 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::{
-    ASK, BUSY, GIVEN_UP, Offer, PATIENCE, PAUSE, Post, RELEASED, STOP, Sockets, heard, sockets,
+    ASK, BUSY, GIVEN_UP, KEEP_LIMIT, Offer, PATIENCE, PAUSE, Post, RELEASED, STOP, Sockets, heard,
+    sockets,
 };
 use crate::worker::Doors;
 
@@ -76,6 +77,10 @@ impl Post {
         let mut stream = BufReader::new(stream);
         timeout(PATIENCE, heard(&mut stream, ASK)).await??;
         info!("a successor gets ready");
+        // It begins with the file, once it has the sockets.
+        if let Some(keeper) = &self.keeper {
+            let _ = timeout(KEEP_LIMIT, keeper.keep()).await;
+        }
         // Until it ends or has said stop, the sockets are not ours alone. It goes on with them where
         // this gateway stops meanwhile, so this is not taken back then.
         let held_elsewhere = self.doors.others.fetch_add(1, Ordering::AcqRel) > 0;

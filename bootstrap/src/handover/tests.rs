@@ -27,6 +27,7 @@ fn post(address: SocketAddr, patience: Duration) -> Post {
         lifecycle: Lifecycle::new(),
         store,
         applier: Applier::new(publisher, None),
+        keeper: None,
         handed_over: Arc::default(),
     }
 }

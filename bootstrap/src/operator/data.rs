@@ -6,8 +6,21 @@ use longmen_core::model::{Condition, MetaData, Plugin, Rule, Selector};
 use longmen_core::snapshot::ConfigState;
 use serde_json::{Map, Value, json};
 
+use crate::config::ClientStrategy;
+
 /// What stands in the place of a secret.
 const MASK: &str = "******";
+
+/// What are plugins there and fixed steps of every request here, with their places.
+///
+/// Source: ShenYu 2.7.1, built-in order.
+pub(super) const fn built_in(strategy: ClientStrategy) -> [(&'static str, i32); 4] {
+    let client = match strategy {
+        ClientStrategy::Hyper => "nettyHttpClient",
+        ClientStrategy::Reqwest => "webClient",
+    };
+    [("global", -1), ("uri", 205), (client, 210), ("response", 420)]
+}
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -220,6 +233,15 @@ fn class(name: &str) -> String {
         "generalContext" => "general.context.GeneralContextPlugin",
         "metrics" => "metrics.MetricsPlugin",
         "loggingConsole" => "logging.console.LoggingConsolePlugin",
+        "dubbo" => "apache.dubbo.ApacheDubboPlugin",
+        "sofa" => "sofa.SofaPlugin",
+        "loggingKafka" => "logging.kafka.LoggingKafkaPlugin",
+        "loggingRocketMQ" => "logging.rocketmq.LoggingRocketMQPlugin",
+        "global" => "global.GlobalPlugin",
+        "uri" => "uri.URIPlugin",
+        "nettyHttpClient" => "httpclient.NettyHttpClientPlugin",
+        "webClient" => "httpclient.WebClientPlugin",
+        "response" => "response.ResponsePlugin",
         other => return format!("longmen.{other}"),
     };
     format!("org.apache.shenyu.plugin.{class}")
@@ -280,7 +302,7 @@ mod tests {
     #[test]
     fn secrets_are_masked_and_nothing_else_is_touched() {
         let config = shown(What::PluginData)[0]["divide"]["config"].as_str().unwrap().to_owned();
-        assert_eq!(config, r#"{"mode":"a","password":"******"}"#);
+        assert_eq!(config, r#"{"password":"******","mode":"a"}"#);
         assert_eq!(masked("{ \"a\" : 1 }"), "{ \"a\" : 1 }");
         assert_eq!(masked("no json"), "no json");
         assert_eq!(masked(r#"{"key":""}"#), r#"{"key":""}"#);

@@ -6,16 +6,18 @@
 //! Source: ShenYu 2.7.1, local API: calls, defaults, bare words as answers.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
+use bytes::Bytes;
 use http::Method;
 use longmen_core::model::{
     AppAuth, Condition, MetaData, Plugin, Rule, Selector, Upstream, UpstreamList,
 };
 use longmen_core::snapshot::ConfigState;
 use longmen_core::sync::{Event, Frame, Payload};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::sync::Applier;
 
@@ -25,12 +27,13 @@ const SUCCESS: &str = "success";
 const SORT: i32 = 10;
 
 /// One call.
-pub(super) struct Call<'a> {
-    pub(super) method: &'a Method,
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) method: Method,
     /// Without `/shenyu/`.
-    pub(super) path: &'a str,
-    pub(super) query: &'a str,
-    pub(super) body: &'a [u8],
+    pub(super) path: String,
+    pub(super) query: String,
+    pub(super) body: Bytes,
 }
 
 /// What is answered.
@@ -48,57 +51,101 @@ pub(super) enum Said {
 ///
 /// # Errors
 /// A body or a parameter that cannot be read, in words.
-pub(super) async fn call(
-    applier: &Applier,
-    namespace: &str,
-    call: &Call<'_>,
-) -> Result<Said, String> {
-    let writes = *call.method == Method::POST;
-    if !writes && *call.method != Method::GET {
+pub(super) async fn call(applier: &Applier, namespace: &str, call: Call) -> Result<Said, String> {
+    let writer = Writer { applier, namespace };
+    if call.method == Method::POST {
+        return write(&writer, &call).await;
+    }
+    if call.method != Method::GET {
         return Ok(Said::Nothing);
     }
-    let writer = Writer { applier, namespace };
-    match (writes, call.path) {
-        (true, "plugin/saveOrUpdate") => writer.plugin(call.read()?).await,
-        (true, "plugin/selector/saveOrUpdate") => writer.selector(call.read()?).await,
-        (true, "plugin/rule/saveOrUpdate") => writer.rule(call.read()?).await,
-        (true, "plugin/selectorAndRule" | "plugin/selectorAndRules") => {
-            writer.together(call.read()?).await
+    // All objects may be many: they are not for a thread that serves.
+    match applier.look(move |state| read_or_take(state, &call)).await? {
+        Found::Said(said) => Ok(said),
+        Found::Gone(frames) => writer.write(frames).await,
+    }
+}
+
+async fn write(writer: &Writer<'_>, call: &Call) -> Result<Said, String> {
+    match call.path.as_str() {
+        "plugin/saveOrUpdate" => writer.plugin(call.read()?).await,
+        "plugin/selector/saveOrUpdate" => writer.selector(call.read()?).await,
+        "plugin/rule/saveOrUpdate" => writer.rule(call.read()?).await,
+        "plugin/selectorAndRule" => {
+            let mut given: Together = call.read()?;
+            given.rule_data_list = vec![OneRule {
+                rule_name: None,
+                rule_handler: given.rule_handler.take(),
+                match_mode: None,
+                condition_data_list: given.condition_data_list.clone(),
+            }];
+            writer.together(given).await
         }
-        (true, "auth/saveOrUpdate") => {
-            writer.put(Payload::AppAuth(vec![call.read::<AppAuth>()?])).await
+        "plugin/selectorAndRules" => writer.together(call.read()?).await,
+        "auth/saveOrUpdate" => {
+            let auth: AppAuth = call.read()?;
+            if auth.app_key.is_empty() {
+                return Err("appKey: expected a key, found none".to_owned());
+            }
+            writer.put(Payload::AppAuth(vec![auth])).await
         }
-        (true, "meta/saveOrUpdate") => {
+        "meta/saveOrUpdate" => {
             let mut data: MetaData = call.read()?;
             fill(&mut data.id);
             writer.put(Payload::MetaData(vec![data])).await
-        }
-        (false, "plugin/findByName") => {
-            let (state, _) = applier.copy_to_show().await;
-            Ok(Said::Json(json(&state.plugins.get(&*call.required("name")?))))
-        }
-        (false, "plugin/selector/findList") => {
-            let (state, _) = applier.copy_to_show().await;
-            find_selectors(&state, &call.required("pluginName")?, call.parameter("id").as_deref())
-        }
-        (false, "plugin/rule/findList") => {
-            let (state, _) = applier.copy_to_show().await;
-            find_rules(&state, &call.required("selectorId")?, call.parameter("id").as_deref())
-        }
-        (false, path) => {
-            let (state, _) = applier.copy_to_show().await;
-            match gone(&state, path, call)? {
-                None => Ok(Said::Nothing),
-                Some(frames) => writer.write(frames).await,
-            }
         }
         _ => Ok(Said::Nothing),
     }
 }
 
-impl Call<'_> {
+/// What a call that reads or takes away comes to.
+enum Found {
+    Said(Said),
+    /// What is taken away.
+    Gone(Vec<Frame>),
+}
+
+fn read_or_take(state: &ConfigState, call: &Call) -> Result<Found, String> {
+    Ok(Found::Said(match call.path.as_str() {
+        "plugin/findByName" => {
+            let name = call.required("name")?;
+            match state.plugins.get(&*name) {
+                Some(plugin) => Said::Json(json(plugin)),
+                None => Said::Word(format!("can not find this plugin : {name}")),
+            }
+        }
+        "plugin/selector/findList" => {
+            let (plugin, id) = (call.required("pluginName")?, call.parameter("id"));
+            let none = format!("Error: can not find selector data by pluginName :{plugin}");
+            list(state.selectors.get(&*plugin), |one| &one.id, id.as_deref(), none)
+        }
+        "plugin/rule/findList" => {
+            let (selector, id) = (call.required("selectorId")?, call.parameter("id"));
+            let none = format!("Error: can not find rule data by selector id :{selector}");
+            list(state.rules.get(&*selector), |one| &one.id, id.as_deref(), none)
+        }
+        path => match gone(state, path, call)? {
+            Some(frames) => return Ok(Found::Gone(frames)),
+            None => Said::Nothing,
+        },
+    }))
+}
+
+/// Those with the wanted id, all without one; `none` where there is nothing to choose from.
+fn list<T: Serialize>(
+    all: Option<&BTreeMap<String, Arc<T>>>,
+    id_of: impl Fn(&T) -> &String,
+    wanted: Option<&str>,
+    none: String,
+) -> Said {
+    let Some(all) = all.filter(|all| !all.is_empty()) else { return Said::Word(none) };
+    let found = all.values().filter(|one| wanted.is_none_or(|wanted| id_of(one) == wanted));
+    Said::Json(json(&found.collect::<Vec<_>>()))
+}
+
+impl Call {
     fn read<T: DeserializeOwned>(&self) -> Result<T, String> {
-        serde_json::from_slice(self.body).map_err(|error| format!("request body: {error}"))
+        serde_json::from_slice(&self.body).map_err(|error| format!("request body: {error}"))
     }
 
     fn parameter(&self, name: &str) -> Option<Cow<'_, str>> {
@@ -114,20 +161,13 @@ impl Call<'_> {
 }
 
 /// The frames that take away what a call names; `None` where there is no such call.
-fn gone(state: &ConfigState, path: &str, call: &Call<'_>) -> Result<Option<Vec<Frame>>, String> {
+fn gone(state: &ConfigState, path: &str, call: &Call) -> Result<Option<Vec<Frame>>, String> {
     let plugins = |wanted: &dyn Fn(&str) -> bool| -> Vec<Plugin> {
         let found = state.plugins.values().filter(|plugin| wanted(&plugin.name));
         found.map(|plugin| (**plugin).clone()).collect()
     };
     Ok(Some(match path {
-        "cleanAll" => {
-            let mut frames = everything_of(state, |_| true);
-            let metadata = state.metadata.values().map(|data| (**data).clone()).collect();
-            let auths = state.app_auth.values().map(|auth| (**auth).clone()).collect();
-            frames.push(delete(Payload::MetaData(metadata)));
-            frames.push(delete(Payload::AppAuth(auths)));
-            frames
-        }
+        "cleanAll" => everything_of(state, |_| true),
         "cleanPlugin" => {
             let name = call.required("name")?;
             everything_of(state, |of| of == name)
@@ -138,15 +178,15 @@ fn gone(state: &ConfigState, path: &str, call: &Call<'_>) -> Result<Option<Vec<F
         }
         "plugin/deleteAll" => vec![delete(Payload::Plugin(plugins(&|_| true)))],
         "plugin/selector/delete" => {
-            let (name, id) = (call.required("pluginName")?, call.parameter("id"));
+            let (name, id) = (call.required("pluginName")?, call.required("id")?);
             let of_plugin = state.selectors.get(&*name).into_iter().flat_map(|all| all.values());
-            let found = of_plugin.filter(|one| id.as_ref().is_none_or(|id| one.id == *id));
+            let found = of_plugin.filter(|one| one.id == id);
             vec![delete(Payload::Selector(found.map(|one| (**one).clone()).collect()))]
         }
         "plugin/rule/delete" => {
-            let (selector, id) = (call.required("selectorId")?, call.parameter("id"));
+            let (selector, id) = (call.required("selectorId")?, call.required("id")?);
             let of_selector = state.rules.get(&*selector).into_iter().flat_map(|all| all.values());
-            let found = of_selector.filter(|one| id.as_ref().is_none_or(|id| one.id == *id));
+            let found = of_selector.filter(|one| one.id == id);
             vec![delete(Payload::Rule(found.map(|one| (**one).clone()).collect()))]
         }
         "auth/delete" => {
@@ -191,27 +231,7 @@ fn delete(payload: Payload) -> Frame {
     Frame { event: Event::Delete, payload, mark: None }
 }
 
-fn find_selectors(state: &ConfigState, plugin: &str, id: Option<&str>) -> Result<Said, String> {
-    let all = state.selectors.get(plugin).into_iter().flat_map(|all| all.values());
-    let found: Vec<_> = all.filter(|one| id.is_none_or(|id| one.id == id)).collect();
-    if found.is_empty() {
-        return Ok(Said::Word(format!(
-            "Error: can not find selector data by pluginName :{plugin}"
-        )));
-    }
-    Ok(Said::Json(json(&found)))
-}
-
-fn find_rules(state: &ConfigState, selector: &str, id: Option<&str>) -> Result<Said, String> {
-    let all = state.rules.get(selector).into_iter().flat_map(|all| all.values());
-    let found: Vec<_> = all.filter(|one| id.is_none_or(|id| one.id == id)).collect();
-    if found.is_empty() {
-        return Ok(Said::Word(format!("Error: can not find rule data by selector id :{selector}")));
-    }
-    Ok(Said::Json(json(&found)))
-}
-
-fn json(value: &impl serde::Serialize) -> String {
+fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
@@ -287,11 +307,13 @@ impl Writer<'_> {
         self.write(vec![Frame { event: Event::Update, payload, mark: None }]).await
     }
 
-    async fn plugin(&self, mut plugin: Plugin) -> Result<Said, String> {
+    async fn plugin(&self, given: serde_json::Value) -> Result<Said, String> {
+        let mut plugin: Plugin = read(&given)?;
         if plugin.name.is_empty() {
             return Err("name: expected the name of a plugin, found none".to_owned());
         }
         fill(&mut plugin.id);
+        plugin.enabled = is_absent(&given, "enabled") || plugin.enabled;
         plugin.namespace_id.get_or_insert_with(|| self.namespace.to_owned());
         self.put(Payload::Plugin(vec![plugin])).await
     }
@@ -299,10 +321,10 @@ impl Writer<'_> {
     async fn selector(&self, given: serde_json::Value) -> Result<Said, String> {
         let mut selector: Selector = read(&given)?;
         if selector.plugin_name.is_empty() {
-            return Err("pluginName: expected the name of a plugin, found none".to_owned());
+            return Ok(Said::Word("Error: please add pluginName!".to_owned()));
         }
         fill(&mut selector.id);
-        selector.enabled = given.get("enabled").is_none() || selector.enabled;
+        selector.enabled = is_absent(&given, "enabled") || selector.enabled;
         self.complete(&mut selector);
         let id = selector.id.clone();
         let frames = with_upstreams(selector)?;
@@ -312,11 +334,14 @@ impl Writer<'_> {
 
     async fn rule(&self, given: serde_json::Value) -> Result<Said, String> {
         let mut rule: Rule = read(&given)?;
-        if rule.selector_id.is_empty() || rule.plugin_name.is_empty() {
-            return Err("selectorId, pluginName: expected both, found none".to_owned());
+        if rule.selector_id.is_empty() {
+            return Ok(Said::Word("Error: please add selectorId!".to_owned()));
+        }
+        if rule.plugin_name.is_empty() {
+            return Err("pluginName: expected the name of a plugin, found none".to_owned());
         }
         fill(&mut rule.id);
-        rule.enabled = given.get("enabled").is_none() || rule.enabled;
+        rule.enabled = is_absent(&given, "enabled") || rule.enabled;
         rule.sort.get_or_insert(SORT);
         rule.name.get_or_insert_with(|| rule.id.clone());
         rule.namespace_id.get_or_insert_with(|| self.namespace.to_owned());
@@ -326,6 +351,9 @@ impl Writer<'_> {
     }
 
     async fn together(&self, given: Together) -> Result<Said, String> {
+        if given.plugin_name.is_empty() {
+            return Err("pluginName: expected the name of a plugin, found none".to_owned());
+        }
         let mut selector = Selector {
             plugin_name: given.plugin_name.clone(),
             name: given.selector_name,
@@ -339,16 +367,7 @@ impl Writer<'_> {
         };
         fill(&mut selector.id);
         self.complete(&mut selector);
-        let mut rules = given.rule_data_list;
-        if rules.is_empty() {
-            rules.push(OneRule {
-                rule_name: selector.name.clone(),
-                rule_handler: given.rule_handler,
-                match_mode: given.match_mode,
-                condition_data_list: given.condition_data_list,
-            });
-        }
-        let rules = rules.into_iter().map(|one| {
+        let rules = given.rule_data_list.into_iter().map(|one| {
             let mut rule = Rule {
                 selector_id: selector.id.clone(),
                 plugin_name: given.plugin_name.clone(),
@@ -376,6 +395,10 @@ impl Writer<'_> {
         selector.name.get_or_insert_with(|| selector.id.clone());
         selector.namespace_id.get_or_insert_with(|| self.namespace.to_owned());
     }
+}
+
+fn is_absent(given: &serde_json::Value, member: &str) -> bool {
+    given.get(member).is_none_or(serde_json::Value::is_null)
 }
 
 fn read<T: DeserializeOwned>(given: &serde_json::Value) -> Result<T, String> {

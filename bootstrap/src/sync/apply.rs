@@ -1,14 +1,15 @@
 //! Puts what links receive in force.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
+use longmen_core::snapshot::saved::{Objects, Saved};
 use longmen_core::snapshot::{ConfigState, Position, Published, Publisher};
-use longmen_core::sync::{Frame, Group};
+use longmen_core::sync::{Frame, GatewayFault, Group};
 use longmen_core::telemetry::metrics::Metrics;
 use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinError, spawn_blocking};
 
 /// The publisher, shared by links. Changes are applied one after the other, on the control runtime.
 ///
@@ -24,6 +25,10 @@ pub(crate) struct Applier {
 struct Told {
     metrics: Option<Metrics>,
     faults: AtomicUsize,
+    /// The first of them.
+    first_faults: std::sync::Mutex<Vec<GatewayFault>>,
+    /// Changes written at this gateway since an admin said everything.
+    local_changes: AtomicU64,
     retired: AtomicUsize,
     /// When the file was written that is in force, in milliseconds since 1970-01-01 UTC; 0 once an admin
     /// has said what is.
@@ -47,6 +52,8 @@ impl Told {
             metrics.published(begun.elapsed());
         }
         self.faults.store(published.faults.len(), Ordering::Relaxed);
+        let first = published.faults.iter().take(SHOWN_FAULTS).cloned().collect();
+        *self.first_faults.lock().unwrap_or_else(PoisonError::into_inner) = first;
         self.retired.store(publisher.retired(), Ordering::Relaxed);
         self.changed.store(true, Ordering::Release);
         self.change.notify_one();
@@ -57,6 +64,19 @@ impl Told {
         self.restored_ms.store(0, Ordering::Relaxed);
         self.confirmed.store(true, Ordering::Release);
     }
+}
+
+/// So many faults are kept to be shown.
+const SHOWN_FAULTS: usize = 100;
+
+/// What is kept of a gateway.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) objects: Objects,
+    pub(crate) position: Position,
+    pub(crate) local_changes: u64,
+    /// As [`Applier::restored_ms`].
+    pub(crate) restored_ms: Option<i64>,
 }
 
 /// Up to so many objects a set is applied where it arrives: cheaper than the way to another thread.
@@ -79,9 +99,14 @@ impl Applier {
         self.told.retired.load(Ordering::Relaxed)
     }
 
-    /// An admin has said that what is in force is the newest.
-    pub(crate) fn confirm(&self) {
-        self.told.confirm();
+    /// The first of those objects, with what is wrong.
+    pub(crate) fn first_faults(&self) -> Vec<GatewayFault> {
+        self.told.first_faults.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes in force that were written at this gateway itself, and that no admin knows of.
+    pub(crate) fn local_changes(&self) -> u64 {
+        self.told.local_changes.load(Ordering::Relaxed)
     }
 
     /// Whether an admin has said what is in force since the start.
@@ -96,29 +121,38 @@ impl Applier {
     }
 
     /// Puts a kept configuration in force, at the start: nobody else has the publisher then.
-    pub(crate) fn restore(
-        &self,
-        state: ConfigState,
-        position: Position,
-        saved_ms: i64,
-    ) -> Published {
+    pub(crate) fn restore(&self, saved: Saved) -> Published {
+        let Saved { head, state } = saved;
         let mut publisher = self.publisher.blocking_lock();
-        self.told.restored_ms.store(saved_ms, Ordering::Relaxed);
+        self.told.restored_ms.store(head.saved_ms, Ordering::Relaxed);
+        self.told.local_changes.store(head.local_changes, Ordering::Relaxed);
+        let position = head.position();
         let published =
             self.told.publish(&mut publisher, |publisher| publisher.restore(state, position));
         self.told.changed.store(false, Ordering::Release);
         published
     }
 
-    /// The objects in force, for somebody to look at.
-    pub(crate) async fn copy_to_show(&self) -> (ConfigState, Position) {
+    /// Looks at the objects in force, on a thread where that may take its time. Changes do not wait for
+    /// `look`.
+    pub(crate) async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&ConfigState) -> T + Send + 'static,
+    ) -> T {
         let publisher = self.locked().await;
-        (publisher.state().clone(), publisher.position())
+        let looking = spawn_blocking(move || {
+            let state = publisher.state().clone();
+            drop(publisher);
+            look(&state)
+        });
+        finished(looking.await).await
     }
 
     /// Applies what was written at this gateway itself, in one step. The version in force stays.
     pub(crate) async fn local(&self, frames: Vec<Frame>) -> Published {
+        let told = Arc::clone(&self.told);
         self.elsewhere(move |publisher| {
+            told.local_changes.fetch_add(1, Ordering::Relaxed);
             let position = publisher.position();
             publisher.apply(&frames, position)
         })
@@ -137,21 +171,26 @@ impl Applier {
         self.told.changed.load(Ordering::Acquire)
     }
 
-    /// The objects in force, which are shared, and where they stand.
-    pub(crate) async fn copy(&self) -> (ConfigState, Position) {
+    /// What is in force, to be kept.
+    pub(crate) async fn copy(&self) -> Kept {
         let publisher = self.locked().await;
-        let told = Arc::clone(&self.told);
+        let (told, restored_ms) = (Arc::clone(&self.told), self.restored_ms());
         let copying = spawn_blocking(move || {
             told.changed.store(false, Ordering::Release);
-            (publisher.state().clone(), publisher.position())
+            Kept {
+                objects: Objects::of(publisher.state()),
+                position: publisher.position(),
+                local_changes: told.local_changes.load(Ordering::Relaxed),
+                restored_ms,
+            }
         });
-        match copying.await {
-            Ok(copied) => copied,
-            Err(error) => match error.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                Err(_) => std::future::pending().await,
-            },
-        }
+        finished(copying.await).await
+    }
+
+    /// What could not be kept is to be kept another time.
+    pub(crate) fn not_kept(&self) {
+        self.told.changed.store(true, Ordering::Release);
+        self.told.change.notify_one();
     }
 
     async fn locked(&self) -> OwnedMutexGuard<Publisher> {
@@ -160,15 +199,15 @@ impl Applier {
 
     /// Applies one change set in one step.
     pub(crate) async fn change(&self, frames: Vec<Frame>, position: Position) -> Published {
-        self.confirm();
         let objects: usize = frames.iter().map(|frame| frame.payload.len()).sum();
-        if objects <= INLINE {
+        let published = if objects <= INLINE {
             let mut publisher = self.locked().await;
-            return self
-                .told
-                .publish(&mut publisher, |publisher| publisher.apply(&frames, position));
-        }
-        self.elsewhere(move |publisher| publisher.apply(&frames, position)).await
+            self.told.publish(&mut publisher, |publisher| publisher.apply(&frames, position))
+        } else {
+            self.elsewhere(move |publisher| publisher.apply(&frames, position)).await
+        };
+        self.told.confirm();
+        published
     }
 
     /// Puts a full refresh in force in one step; `keep` as [`Publisher::replace`].
@@ -178,10 +217,14 @@ impl Applier {
         position: Position,
         keep: impl FnOnce(&ConfigState, &mut ConfigState) + Send + 'static,
     ) -> Published {
-        let replaced =
-            self.elsewhere(move |publisher| publisher.replace(&frames, position, keep)).await;
-        self.confirm();
-        replaced
+        let told = Arc::clone(&self.told);
+        let replaced = self.elsewhere(move |publisher| {
+            told.local_changes.store(0, Ordering::Relaxed);
+            publisher.replace(&frames, position, keep)
+        });
+        let published = replaced.await;
+        self.told.confirm();
+        published
     }
 
     /// The position in force.
@@ -209,13 +252,18 @@ impl Applier {
     ) -> Published {
         let mut publisher = self.locked().await;
         let told = Arc::clone(&self.told);
-        match spawn_blocking(move || told.publish(&mut publisher, work)).await {
-            Ok(published) => published,
-            Err(error) => match error.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                // Only at the end of the process: nobody will see what is in force.
-                Err(_) => std::future::pending().await,
-            },
-        }
+        finished(spawn_blocking(move || told.publish(&mut publisher, work)).await).await
+    }
+}
+
+/// What came of a task on another thread.
+async fn finished<T>(ended: Result<T, JoinError>) -> T {
+    match ended {
+        Ok(value) => value,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // Only at the end of the process: nobody will see what came of it.
+            Err(_) => std::future::pending().await,
+        },
     }
 }

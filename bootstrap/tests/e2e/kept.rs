@@ -1,5 +1,7 @@
 //! A gateway starts from what it had in force, whatever its admin and the file are like.
 
+mod resumed;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +21,7 @@ use crate::support::{LIMIT, client, upstream};
 const NOWHERE: &str = "ws://127.0.0.1:1/websocket";
 
 struct Scene {
-    _origin: Origin,
+    origin: Origin,
     admin: FakeAdmin,
     folder: TempDir,
     port: u16,
@@ -30,7 +32,7 @@ impl Scene {
         let origin = upstream("U1");
         let admin = FakeAdmin::start(routed(&origin.addr().to_string())).await;
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        Self { _origin: origin, admin, folder: tempfile::tempdir().unwrap(), port }
+        Self { origin, admin, folder: tempfile::tempdir().unwrap(), port }
     }
 
     fn file(&self) -> PathBuf {
@@ -81,6 +83,22 @@ async fn without_an_admin_it_serves_what_it_had() {
     assert_eq!(scene.get("/actuator/health").await.0, 200);
     let info = scene.get("/actuator/info").await.1;
     assert!(info["sync"]["snapshotOf"].as_i64().unwrap() > 1_700_000_000_000, "{info}");
+    assert!(info["sync"]["snapshotAgeSeconds"].as_u64().unwrap() < 600, "{info}");
+    let health = scene.get("/actuator/health").await.1;
+    assert_eq!(health["status"], "UP");
+    assert_eq!(health["components"]["sync"]["details"]["source"], "snapshot", "{health}");
+    let management = process.management().await;
+    let get = async |path: &str| {
+        let url = format!("http://{management}{path}");
+        client().get(url).send().await.unwrap().text().await.unwrap()
+    };
+    let sync: Value = serde_json::from_str(&get("/v1/sync").await).unwrap();
+    assert_eq!(sync["source"], "snapshot", "{sync}");
+    assert!(sync["snapshot"]["ageSeconds"].as_u64().unwrap() < 600, "{sync}");
+    assert_eq!((&sync["faults"], &sync["firstFaults"]), (&json!(0), &json!([])));
+    let metrics = get("/metrics").await;
+    assert!(metrics.contains("longmen_sync_from_snapshot 1"), "{metrics}");
+    assert!(metrics.contains("longmen_sync_snapshot_age_seconds "), "{metrics}");
     process.says("serving by the kept configuration until an admin can be reached").await;
 }
 
@@ -164,6 +182,54 @@ async fn a_file_of_another_version_or_that_others_can_write_is_ignored() {
     ignored(|file| rewrite(file, newer), "found \"longmen-snapshot 9\"").await;
     let open = |file: &Path| fs::set_permissions(file, fs::Permissions::from_mode(0o666)).unwrap();
     ignored(open, "expected mode 600, found 666").await;
+    let seen = |file: &Path| fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
+    ignored(seen, "expected mode 600, found 644").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_cannot_be_read_is_ignored() {
+    // Not by its mode: who runs the tests may read everything.
+    let around = |file: &Path| {
+        fs::remove_file(file).unwrap();
+        std::os::unix::fs::symlink(file.file_name().unwrap(), file).unwrap();
+    };
+    let scene = Scene::had_a_gateway().await;
+    around(&scene.file());
+    let process = scene.start(NOWHERE, &[]);
+    process.address().await;
+    process.says("the kept configuration is not used").await;
+    drop(process);
+    let text = |bytes: &mut Vec<u8>| bytes.splice(40..40, [0xff, 0xfe]).for_each(drop);
+    ignored(|file| rewrite(file, text), "UTF-8").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guard_that_cannot_run_refuses_after_a_restart_too() {
+    let scene = Scene::new().await;
+    let origin = scene.origin.addr().to_string();
+    let mut manners = routed(&origin);
+    manners.sequence.extend(objects("jwt", "/jwt", "", "{}"));
+    scene.admin.behave(manners);
+    let mut process = scene.start(&scene.admin.url(), &[]);
+    until_routed(process.address().await).await;
+    assert_eq!(scene.get("/jwt/a").await.0, 503, "{}", process.log());
+    process.signal(Signal::TERM);
+    assert_eq!(process.ended().await.code(), Some(0), "{}", process.log());
+    let process = scene.start(NOWHERE, &[]);
+    process.address().await;
+    assert_eq!(scene.get("/jwt/a").await.0, 503, "{}", process.log());
+    assert_eq!(scene.get("/hello").await.0, 200, "{}", process.log());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_folder_for_a_file_stops_the_start_with_its_name() {
+    let scene = Scene::new().await;
+    fs::create_dir_all(scene.file()).unwrap();
+    let mut process = scene.start(NOWHERE, &[]);
+    assert_eq!(process.ended().await.code(), Some(64), "{}", process.log());
+    let log = process.log();
+    assert!(log.contains("shenyu.snapshot.path: expected a file, not a folder"), "{log}");
+    assert!(scene.file().is_dir(), "what was there is left alone");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -212,4 +278,35 @@ async fn a_successor_makes_do_with_the_file_where_no_admin_can_be_reached() {
     next.says("took over").await;
     assert_eq!(process.ended().await.code(), Some(0), "{}", process.log());
     until_routed(address).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_successor_has_what_was_written_a_moment_ago() {
+    let scene = Scene::had_a_gateway().await;
+    let hash = sha512("key");
+    let local =
+        ["--shenyu.local.enabled=true".to_owned(), format!("--shenyu.local.sha512Key={hash}")];
+    let local: Vec<&str> = local.iter().map(String::as_str).collect();
+    let mut process = scene.start(NOWHERE, &local);
+    let address = process.address().await;
+    // The first is kept at once, the others not before a second has passed.
+    for number in 0..3 {
+        let meta =
+            json!({"id": format!("m{number}"), "path": format!("/p{number}"), "enabled": true});
+        let url = format!("http://{address}/shenyu/meta/saveOrUpdate");
+        let request = client().post(url).header("localKey", "key").body(meta.to_string());
+        assert_eq!(request.send().await.unwrap().text().await.unwrap(), "success");
+    }
+    let next = scene.start(NOWHERE, &[local.as_slice(), &["--takeover"]].concat());
+    next.says("took over").await;
+    assert_eq!(process.ended().await.code(), Some(0), "{}", process.log());
+    let url = format!("http://{address}/actuator/metadata");
+    let answer = client().get(url).header("localKey", "key").send().await.unwrap();
+    let metadata: Value = serde_json::from_str(&answer.text().await.unwrap()).unwrap();
+    assert_eq!(metadata[0].as_object().unwrap().len(), 3, "{metadata}");
+}
+
+fn sha512(key: &str) -> String {
+    use sha2::{Digest as _, Sha512};
+    Sha512::digest(key).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -5,7 +5,9 @@ use longmen_bootstrap::RunningGateway;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha512};
 
-use crate::support::{client, gateway, get, stop, upstream};
+use crate::fake_admin::FakeAdmin;
+use crate::standard::routed;
+use crate::support::{client, gateway, get, stop, until, upstream};
 
 const KEY: &str = "open sesame";
 
@@ -66,7 +68,8 @@ fn handler(origin: &Origin) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_route_is_made_and_taken_away_without_an_admin() {
-    let (gateway, origin) = (gateway(&local_keys("")).await, upstream("L1"));
+    let keys = local_keys("  compat: standard\n");
+    let (gateway, origin) = (gateway(&keys).await, upstream("L1"));
     let divide = json!({"name": "divide", "role": "Proxy", "enabled": true});
     assert_eq!(post(&gateway, "/shenyu/plugin/saveOrUpdate", &divide).await, "success");
     let together = json!({"pluginName": "divide", "selectorHandler": handler(&origin),
@@ -104,11 +107,15 @@ async fn a_route_is_made_and_taken_away_without_an_admin() {
     assert_eq!(look(&gateway, &path).await, "success");
     assert_eq!(get(&gateway, "/three/x").await.status, 404);
     let path = format!("/shenyu/plugin/rule/findList?selectorId={id}");
-    assert!(look(&gateway, &path).await.starts_with("Error: "));
+    let answer = look(&gateway, &path).await;
+    assert_eq!(answer, format!("Error: can not find rule data by selector id :{id}"));
 
     assert_eq!(look(&gateway, "/shenyu/cleanPlugin?name=divide").await, "success");
     assert_eq!(get(&gateway, "/one/a").await.status, 404);
-    assert_eq!(look(&gateway, "/shenyu/plugin/findByName?name=divide").await, "null");
+    let answer = look(&gateway, "/shenyu/plugin/findByName?name=divide").await;
+    assert_eq!(answer, "can not find this plugin : divide");
+    let answer = look(&gateway, "/shenyu/plugin/selector/findList?pluginName=divide").await;
+    assert_eq!(answer, "Error: can not find selector data by pluginName :divide");
     assert_eq!(managed(&gateway, "/actuator/pluginData").await, json!([{}]));
     stop(gateway).await;
 }
@@ -117,7 +124,7 @@ async fn a_route_is_made_and_taken_away_without_an_admin() {
 async fn nobody_gets_in_without_the_key() {
     let gateway = gateway(&local_keys("")).await;
     let body = json!({"name": "divide", "enabled": true});
-    for key in [None, Some(""), Some("open sesame "), Some("123456")] {
+    for key in [None, Some(""), Some("open sesame!"), Some("123456")] {
         for (method, path) in [
             ("POST", "/shenyu/plugin/saveOrUpdate"),
             ("GET", "/shenyu/cleanAll"),
@@ -140,7 +147,7 @@ async fn nobody_gets_in_without_the_key() {
     let path = "/shenyu/plugin/saveOrUpdate";
     let (status, text) = call_as(&gateway, Some(KEY), "POST", path, Some(&broken)).await;
     assert_eq!(status, 400);
-    assert!(text.starts_with("request body: "), "{text}");
+    assert!(text.starts_with(r#"{"code":400,"message":"request body: "#), "{text}");
     stop(gateway).await;
 }
 
@@ -151,7 +158,7 @@ async fn it_is_off_unless_it_is_switched_on() {
         let gateway = gateway(&keys).await;
         let (status, text) = call_as(&gateway, Some(KEY), "GET", "/shenyu/cleanAll", None).await;
         // As any other path that nobody routes.
-        assert!(text.contains("-107"), "{status} {text}");
+        assert!(text.contains("Can not find url"), "{status} {text}");
         stop(gateway).await;
     }
 }
@@ -181,10 +188,124 @@ async fn the_data_in_force_are_shown_where_they_may_be() {
     let classes = managed(&gateway, "/actuator/plugins").await;
     let known =
         |name: &str| classes[0].as_object().unwrap().keys().any(|key| key.starts_with(name));
-    assert!(known("org.apache.shenyu.plugin.divide.DividePlugin@"), "{classes}");
+    for name in [
+        "divide.DividePlugin",
+        "global.GlobalPlugin",
+        "uri.URIPlugin",
+        "response.ResponsePlugin",
+        "httpclient.NettyHttpClientPlugin",
+    ] {
+        assert!(known(&format!("org.apache.shenyu.plugin.{name}@")), "{name}: {classes}");
+    }
     // With the key also on the public port.
     let public: Value =
         serde_json::from_str(&look(&gateway, "/actuator/pluginData").await).unwrap();
     assert_eq!(public, plugins);
     stop(gateway).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_missing_is_said_in_the_words_of_the_reference() {
+    let gateway = gateway(&local_keys("")).await;
+    let nothing = json!({});
+    let answer = post(&gateway, "/shenyu/plugin/selector/saveOrUpdate", &nothing).await;
+    assert_eq!(answer, "Error: please add pluginName!");
+    let answer = post(&gateway, "/shenyu/plugin/rule/saveOrUpdate", &nothing).await;
+    assert_eq!(answer, "Error: please add selectorId!");
+    // Nothing is taken away by a call that does not say what.
+    let selector = json!({"pluginName": "divide", "conditionList": uri("/a/**")});
+    post(&gateway, "/shenyu/plugin/selector/saveOrUpdate", &selector).await;
+    let path = "/shenyu/plugin/selector/delete?pluginName=divide";
+    let (status, text) = call_as(&gateway, Some(KEY), "GET", path, None).await;
+    assert_eq!(
+        (status, text.as_str()),
+        (400, r#"{"code":400,"message":"parameter id: expected a value, found none"}"#)
+    );
+    let path = "/shenyu/plugin/selector/findList?pluginName=divide";
+    let found: Value = serde_json::from_str(&look(&gateway, path).await).unwrap();
+    assert_eq!(found.as_array().unwrap().len(), 1);
+    assert_eq!(look(&gateway, &format!("{path}&id=another")).await, "[]");
+    stop(gateway).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_and_metadata_outlive_a_clean_of_everything() {
+    let gateway = gateway(&local_keys("")).await;
+    let divide = json!({"name": "divide"});
+    post(&gateway, "/shenyu/plugin/saveOrUpdate", &divide).await;
+    let plugins = managed(&gateway, "/actuator/pluginData").await;
+    assert_eq!(plugins[0]["divide"]["enabled"], true, "what does not say otherwise is on");
+    let meta = json!({"id": "m", "appName": "a", "path": "/p", "rpcType": "http", "enabled": true});
+    post(&gateway, "/shenyu/meta/saveOrUpdate", &meta).await;
+    let auth = json!({"appKey": "k", "appSecret": "s", "enabled": true, "open": true});
+    assert_eq!(post(&gateway, "/shenyu/auth/saveOrUpdate", &auth).await, "success");
+    assert_eq!(look(&gateway, "/shenyu/cleanAll").await, "success");
+    assert_eq!(managed(&gateway, "/actuator/pluginData").await, json!([{}]));
+    assert_eq!(managed(&gateway, "/actuator/metadata").await[0]["/p"]["id"], "m");
+    assert_eq!(look(&gateway, "/shenyu/meta/delete?id=m").await, "success");
+    assert_eq!(managed(&gateway, "/actuator/metadata").await, json!([{}]));
+    assert_eq!(look(&gateway, "/shenyu/auth/delete?appKey=k").await, "success");
+    stop(gateway).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_written_here_is_counted_and_goes_with_the_next_full_refresh() {
+    let origin = upstream("U1");
+    let admin = FakeAdmin::start(routed(&origin.addr().to_string())).await;
+    let keys = format!(
+        "  sync:\n    websocket:\n      urls: {}\n      reconnectInterval: 200\n",
+        admin.url()
+    );
+    let gateway = gateway(&local_keys(&keys)).await;
+    until(&gateway, |ready, _| ready).await;
+    let sync = managed(&gateway, "/v1/sync").await;
+    assert_eq!((&sync["source"], &sync["localChanges"]), (&json!("stockAdmin"), &json!(0)));
+    let local = upstream("L1");
+    let together = json!({"pluginName": "divide", "selectorHandler": handler(&local),
+        "conditionDataList": uri("/one/**"), "ruleHandler": "{}", "sort": 0});
+    post(&gateway, "/shenyu/plugin/selectorAndRule", &together).await;
+    assert_eq!(get(&gateway, "/one/a").await.upstream.as_deref(), Some("L1"));
+    assert_eq!(managed(&gateway, "/v1/sync").await["localChanges"], 1);
+    admin.close(1001);
+    let waiting = async {
+        while managed(&gateway, "/v1/sync").await["localChanges"] != 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(crate::support::LIMIT, waiting).await.expect("another full refresh");
+    assert_eq!(get(&gateway, "/one/a").await.upstream.as_deref(), Some("U1"));
+    stop(gateway).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everybody_reads_on_the_public_port_only_where_that_is_asked_for() {
+    for (asked, expected) in [(false, 404), (true, 200)] {
+        let text = format!(
+            "server:\n  port: 0\n  address: 127.0.0.1\nshenyu:\n  management:\n    port: 0\n    \
+             onPublicPort: {asked}\n  shutdown:\n    delay: 0\n"
+        );
+        let config = longmen_bootstrap::config::GatewayConfig::from_yaml(&text).unwrap();
+        let registry = longmen_plugins::registry();
+        let starting = tokio::task::spawn_blocking(move || {
+            longmen_bootstrap::Gateway::builder(config).registry(registry).start()
+        });
+        let gateway = starting.await.unwrap().unwrap();
+        let kinds = ["plugins", "pluginData", "selectorData", "ruleData", "metadata"];
+        for what in
+            kinds.into_iter().chain(["metadataCache", "selectorMatchCache", "ruleMatchCache"])
+        {
+            let (status, text) =
+                call_as(&gateway, None, "GET", &format!("/actuator/{what}"), None).await;
+            assert_eq!(status, expected, "{what}: {text}");
+            if expected == 404 {
+                assert_eq!(
+                    text,
+                    format!(r#"{{"code":404,"message":"No static resource actuator/{what}."}}"#)
+                );
+            }
+        }
+        let (status, _) = call_as(&gateway, None, "GET", "/actuator/info", None).await;
+        assert_eq!(status, 200);
+        stop(gateway).await;
+    }
 }

@@ -19,13 +19,13 @@ use tokio::sync::watch;
 use crate::support::{Answer, LIMIT, client, gateway, get, stop, until, upstream};
 
 /// An admin with a database of its own.
-struct TestAdmin {
-    admin: RunningAdmin,
+pub(crate) struct TestAdmin {
+    pub(crate) admin: RunningAdmin,
     token: String,
     _folder: TempDir,
 }
 
-async fn admin(postgres: bool) -> TestAdmin {
+pub(crate) async fn admin(postgres: bool) -> TestAdmin {
     let folder = tempfile::tempdir().unwrap();
     let mut config = AdminConfig::default();
     config.server.address = Ipv4Addr::LOCALHOST.into();
@@ -48,7 +48,7 @@ async fn admin(postgres: bool) -> TestAdmin {
 }
 
 impl TestAdmin {
-    async fn call(&self, method: &str, path: &str, body: &Value) -> Value {
+    pub(crate) async fn call(&self, method: &str, path: &str, body: &Value) -> Value {
         let url = format!("http://{}{path}", self.admin.addr);
         let request = client()
             .request(method.parse().unwrap(), url)
@@ -63,7 +63,7 @@ impl TestAdmin {
 
     /// A selector of divide for a path and what is below it, bound to upstreams, with one rule.
     /// Returns the ids of both.
-    async fn route(&self, path: &str, origins: &[&Origin]) -> (String, String) {
+    pub(crate) async fn route(&self, path: &str, origins: &[&Origin]) -> (String, String) {
         let pattern = format!("{path}/**");
         let selector = self.call("POST", "/selector", &selector(path, &pattern)).await;
         let selector = selector.as_str().unwrap().to_owned();

@@ -15,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 use super::part::Position;
 use super::state::ConfigState;
 use super::upstreams::UpstreamsOfSelector;
+use crate::model::{AppAuth, MetaData, Plugin, ProxyApiKey, ProxySelector, Rule, Selector};
 use crate::sync::Group;
 
 /// The head of a file; the number is the version of the format.
@@ -35,6 +36,9 @@ pub struct SavedHead {
     pub version: u64,
     /// When it was written, in milliseconds since 1970-01-01 UTC.
     pub saved_ms: i64,
+    /// How many changes written at the gateway itself are in it.
+    #[serde(default)]
+    pub local_changes: u64,
 }
 
 /// A configuration that was saved.
@@ -44,6 +48,40 @@ pub struct Saved {
     pub head: SavedHead,
     /// The objects.
     pub state: ConfigState,
+}
+
+/// What there is to save. Objects are shared with what is in force; only upstream lists are copied.
+#[derive(Debug)]
+pub struct Objects {
+    plugins: Vec<Arc<Plugin>>,
+    selectors: Vec<Arc<Selector>>,
+    rules: Vec<Arc<Rule>>,
+    upstreams: Vec<(String, UpstreamsOfSelector)>,
+    metadata: Vec<Arc<MetaData>>,
+    app_auth: Vec<Arc<AppAuth>>,
+    proxy_selectors: Vec<Arc<ProxySelector>>,
+    api_keys: Vec<Arc<ProxyApiKey>>,
+}
+
+impl Objects {
+    /// All objects of a state.
+    #[must_use]
+    pub fn of(state: &ConfigState) -> Self {
+        Self {
+            plugins: state.plugins.values().cloned().collect(),
+            selectors: state.selectors.values().flat_map(|all| all.values()).cloned().collect(),
+            rules: state.rules.values().flat_map(|all| all.values()).cloned().collect(),
+            upstreams: state
+                .upstreams
+                .iter()
+                .map(|(id, list)| (id.clone(), list.clone()))
+                .collect(),
+            metadata: state.metadata.values().cloned().collect(),
+            app_auth: state.app_auth.values().cloned().collect(),
+            proxy_selectors: state.proxy_selectors.values().cloned().collect(),
+            api_keys: state.api_keys.values().cloned().collect(),
+        }
+    }
 }
 
 /// Why a file says nothing.
@@ -83,35 +121,21 @@ impl SavedHead {
 ///
 /// # Errors
 /// Those of the writer.
-pub fn write(out: impl Write, head: &SavedHead, state: &ConfigState) -> io::Result<()> {
+pub fn write(out: impl Write, head: &SavedHead, objects: &Objects) -> io::Result<()> {
     let mut out = Hashed { inner: out, hash: Sha256::new(), objects: 0 };
     writeln!(out, "{HEAD}")?;
     serde_json::to_writer(&mut out, head)?;
     writeln!(out)?;
-    for plugin in state.plugins.values() {
-        out.object(Group::Plugin, &**plugin)?;
+    out.all(Group::Plugin, &objects.plugins)?;
+    out.all(Group::Selector, &objects.selectors)?;
+    out.all(Group::Rule, &objects.rules)?;
+    for of_selector in &objects.upstreams {
+        out.object(Group::DiscoverUpstream, of_selector)?;
     }
-    for selector in state.selectors.values().flat_map(|of_plugin| of_plugin.values()) {
-        out.object(Group::Selector, &**selector)?;
-    }
-    for rule in state.rules.values().flat_map(|of_selector| of_selector.values()) {
-        out.object(Group::Rule, &**rule)?;
-    }
-    for (selector, list) in &state.upstreams {
-        out.object(Group::DiscoverUpstream, &(selector, list))?;
-    }
-    for metadata in state.metadata.values() {
-        out.object(Group::MetaData, &**metadata)?;
-    }
-    for auth in state.app_auth.values() {
-        out.object(Group::AppAuth, &**auth)?;
-    }
-    for selector in state.proxy_selectors.values() {
-        out.object(Group::ProxySelector, &**selector)?;
-    }
-    for key in state.api_keys.values() {
-        out.object(Group::AiProxyApiKey, &**key)?;
-    }
+    out.all(Group::MetaData, &objects.metadata)?;
+    out.all(Group::AppAuth, &objects.app_auth)?;
+    out.all(Group::ProxySelector, &objects.proxy_selectors)?;
+    out.all(Group::AiProxyApiKey, &objects.api_keys)?;
     let (objects, hash) = (out.objects, hex(out.hash));
     writeln!(out.inner, "end {objects} {hash}")?;
     out.inner.flush()
@@ -151,16 +175,16 @@ fn take(state: &mut ConfigState, line: &str) -> Result<(), String> {
     let group: Group = serde_json::from_value(group.into()).map_err(|error| error.to_string())?;
     match group {
         Group::Plugin => {
-            let plugin: Arc<crate::model::Plugin> = object(json)?;
+            let plugin: Arc<Plugin> = object(json)?;
             state.plugins.insert(plugin.name.clone(), plugin);
         }
         Group::Selector => {
-            let selector: Arc<crate::model::Selector> = object(json)?;
+            let selector: Arc<Selector> = object(json)?;
             let of_plugin = state.selectors.entry(selector.plugin_name.clone()).or_default();
             of_plugin.insert(selector.id.clone(), selector);
         }
         Group::Rule => {
-            let rule: Arc<crate::model::Rule> = object(json)?;
+            let rule: Arc<Rule> = object(json)?;
             let of_selector = state.rules.entry(rule.selector_id.clone()).or_default();
             of_selector.insert(rule.id.clone(), rule);
         }
@@ -170,19 +194,19 @@ fn take(state: &mut ConfigState, line: &str) -> Result<(), String> {
             state.upstreams.insert(selector, list);
         }
         Group::MetaData => {
-            let metadata: Arc<crate::model::MetaData> = object(json)?;
+            let metadata: Arc<MetaData> = object(json)?;
             state.metadata.insert(metadata.id.clone(), metadata);
         }
         Group::AppAuth => {
-            let auth: Arc<crate::model::AppAuth> = object(json)?;
+            let auth: Arc<AppAuth> = object(json)?;
             state.app_auth.insert(auth.app_key.clone(), auth);
         }
         Group::ProxySelector => {
-            let selector: Arc<crate::model::ProxySelector> = object(json)?;
+            let selector: Arc<ProxySelector> = object(json)?;
             state.proxy_selectors.insert(selector.name.clone(), selector);
         }
         Group::AiProxyApiKey => {
-            let key: Arc<crate::model::ProxyApiKey> = object(json)?;
+            let key: Arc<ProxyApiKey> = object(json)?;
             let place = (key.selector_id.clone(), key.proxy_api_key.clone());
             state.api_keys.insert(place, key);
         }
@@ -206,6 +230,10 @@ struct Hashed<W> {
 }
 
 impl<W: Write> Hashed<W> {
+    fn all<T: Serialize>(&mut self, group: Group, objects: &[Arc<T>]) -> io::Result<()> {
+        objects.iter().try_for_each(|object| self.object(group, &**object))
+    }
+
     fn object(&mut self, group: Group, object: &impl Serialize) -> io::Result<()> {
         write!(self, "{group} ")?;
         serde_json::to_writer(&mut *self, object)?;
@@ -251,7 +279,6 @@ impl<R: BufRead> Lines<'_, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{AppAuth, MetaData, Plugin, ProxyApiKey, ProxySelector, Rule, Selector};
     use crate::model::{Condition, Upstream};
 
     fn saved() -> Saved {
@@ -292,12 +319,15 @@ mod tests {
         let key = ProxyApiKey::default();
         state.api_keys.insert((String::new(), String::new()), Arc::new(key));
         let (namespace, epoch) = ("ns".to_owned(), "e".to_owned());
-        Saved { head: SavedHead { namespace, epoch, version: 7, saved_ms: 1 }, state }
+        Saved {
+            head: SavedHead { namespace, epoch, version: 7, saved_ms: 1, local_changes: 2 },
+            state,
+        }
     }
 
     fn bytes(saved: &Saved) -> Vec<u8> {
         let mut bytes = Vec::new();
-        write(&mut bytes, &saved.head, &saved.state).unwrap();
+        write(&mut bytes, &saved.head, &Objects::of(&saved.state)).unwrap();
         bytes
     }
 

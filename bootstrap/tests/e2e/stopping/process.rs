@@ -88,6 +88,13 @@ impl Process {
         rest.split(' ').next().unwrap().parse().unwrap_or_else(|error| panic!("{line}: {error}"))
     }
 
+    /// Where operators ask.
+    pub(crate) async fn management(&self) -> SocketAddr {
+        let line = self.says(" management=").await;
+        let (_, rest) = line.split_once(" management=").unwrap();
+        rest.split(' ').next().unwrap().parse().unwrap_or_else(|error| panic!("{line}: {error}"))
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, signal).unwrap();
