@@ -17,6 +17,8 @@ struct Cli {
 enum Command {
     /// Serve as an upstream whose answers say what reached it.
     Origin(command::origin::Args),
+    /// Edit at two admins on one PostgreSQL while one is killed, and compare everything at the end.
+    Admins(command::admins::Args),
     /// Measure how soon an edit in the admin is in force on the gateway, among 10,000 rules.
     Edits(command::edits::Args),
     /// Compare the gateway with nginx and with no proxy at all, by processor time per request.
@@ -39,6 +41,7 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Origin(args) => command::origin::run(args),
+        Command::Admins(args) => command::admins::run(args),
         Command::Edits(args) => command::edits::run(&args),
         Command::FirstLook(args) => command::first_look::run(args),
         Command::Failing(args) => command::failing::run(args),
