@@ -131,10 +131,10 @@ impl Scene {
         let folder = Folder::create("admins")?;
         let database = Database::create(plan.postgres.as_deref(), plan.lose_notifications)?;
         let ports = [free_port()?, free_port()?];
-        let mut admins = [None, None];
-        for of in 0..2 {
-            admins[of] = Some(admin(&plan, &folder, &database, ports, of).await?);
-        }
+        let admins = [
+            Some(admin(&plan, &folder, &database, ports, 0).await?),
+            Some(admin(&plan, &folder, &database, ports, 1).await?),
+        ];
         let origin = Origin::builder().name("A").start()?;
         let port = free_port()?;
         let management = free_port()?;

@@ -36,7 +36,7 @@ impl Scene {
         if versions != newest {
             faults.push(format!("the history has {versions} versions up to {newest}"));
         }
-        faults.extend(self.exactly_once(run, &history, edited));
+        faults.extend(Self::exactly_once(run, &history, edited));
         faults.extend(self.told(&stored, edited));
         faults.extend(self.in_force(selector, &stored, edited).await?);
         faults.extend(self.reported(run).await?);
@@ -46,7 +46,7 @@ impl Scene {
     }
 
     /// Each acknowledged edit is one change of the history.
-    fn exactly_once(&self, run: &mut Run, history: &[Value], edited: &Edited) -> Vec<String> {
+    fn exactly_once(run: &mut Run, history: &[Value], edited: &Edited) -> Vec<String> {
         let mut made: HashMap<&str, (u64, u64)> = HashMap::new();
         for row in history.iter().filter(|row| row["kind"] == "RULE") {
             let at = |object: &'static str| conditions(&row[object])[0]["paramValue"].as_str();
