@@ -86,6 +86,25 @@ impl AdminApi {
         Ok(api)
     }
 
+    /// The same session at another admin on the same database, over a connection of its own.
+    #[must_use]
+    pub fn at(&self, server: Server) -> Self {
+        Self { connection: Connection::new(server), headers: self.headers.clone() }
+    }
+
+    /// The JSON of an endpoint that answers without an envelope.
+    ///
+    /// # Errors
+    /// When the connection fails, or the status is not 200.
+    pub async fn get(&mut self, target: &str) -> anyhow::Result<Value> {
+        let (headers, body) = (self.headers.clone(), Bytes::new());
+        let answer = self.connection.send(Method::GET, target, headers, body).await?;
+        if answer.status != http::StatusCode::OK {
+            bail!("GET {target} is answered {}", answer.status);
+        }
+        answer.json()
+    }
+
     /// Creates an enabled `divide` selector for the paths of `condition`; returns its id.
     ///
     /// # Errors

@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn secrets_are_masked_and_nothing_else_is_touched() {
         let config = shown(What::PluginData)[0]["divide"]["config"].as_str().unwrap().to_owned();
-        assert_eq!(config, r#"{"mode":"a","password":"******"}"#);
+        assert_eq!(config, r#"{"password":"******","mode":"a"}"#);
         assert_eq!(masked("{ \"a\" : 1 }"), "{ \"a\" : 1 }");
         assert_eq!(masked("no json"), "no json");
         assert_eq!(masked(r#"{"key":""}"#), r#"{"key":""}"#);
