@@ -22,7 +22,7 @@ pub(super) async fn run(
 ) {
     let retention = retention(&config);
     let job = Job::new(store.clone(), "prune");
-    job.run(stop, |_lease| rounds(store.clone(), retention, patience)).await;
+    Box::pin(job.run(stop, |_lease| rounds(store.clone(), retention, patience))).await;
 }
 
 /// What is taken away twice is not there the second time, so no lease has to be shown for it.
