@@ -89,7 +89,7 @@ impl Keeper {
     fn put_aside(&self, text: &str) {
         let aside = beside(&self.path, "ignored");
         let file = self.path.display();
-        match fs::rename(&self.path, &aside) {
+        match fs::rename(&*self.path, &aside) {
             Ok(()) => {
                 let aside = aside.display();
                 warn!(%file, %aside, "the kept configuration is not used, and put aside: {text}");

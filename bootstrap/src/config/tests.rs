@@ -375,3 +375,25 @@ fn unknown_keys_are_warnings() {
 fn the_page_of_the_docs_is_fresh() {
     check_page(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/configuration.md"), &SCHEMA);
 }
+
+#[test]
+fn a_snapshot_has_a_file_of_its_own_for_each_port() {
+    let path = |text: &str| ok(text).snapshot.path.map(|path| path.display().to_string());
+    assert_eq!(path("").as_deref(), Some(".data/gateway-9195.snapshot"));
+    assert_eq!(path("server.port: 9300").as_deref(), Some(".data/gateway-9300.snapshot"));
+    // Any free port is another one at the next start.
+    assert_eq!(path("server.port: 0"), None);
+    assert_eq!(path("shenyu.snapshot.enabled: false"), None);
+    let named = "server.port: 0\nshenyu.snapshot.path: /var/lib/longmen/gateway.snapshot";
+    assert_eq!(path(named).as_deref(), Some("/var/lib/longmen/gateway.snapshot"));
+    for (path, expected) in [
+        ("/var/lib/longmen/", "a file, not a folder"),
+        ("/", "a file, not a folder"),
+        ("/tmp/{pid}.snapshot", "a path with no other placeholder than {port}"),
+    ] {
+        let text = format!("shenyu.snapshot.path: '{path}'");
+        let expected = format!("application.yml:1: shenyu.snapshot.path: expected {expected}");
+        assert_eq!(problems(&text), [expected]);
+        assert_eq!(ok(&format!("{text}\nshenyu.snapshot.enabled: false")).snapshot.path, None);
+    }
+}

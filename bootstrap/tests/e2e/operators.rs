@@ -68,8 +68,7 @@ fn handler(origin: &Origin) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_route_is_made_and_taken_away_without_an_admin() {
-    let keys = local_keys("  compat: standard\n");
-    let (gateway, origin) = (gateway(&keys).await, upstream("L1"));
+    let (gateway, origin) = (gateway(&local_keys("")).await, upstream("L1"));
     let divide = json!({"name": "divide", "role": "Proxy", "enabled": true});
     assert_eq!(post(&gateway, "/shenyu/plugin/saveOrUpdate", &divide).await, "success");
     let together = json!({"pluginName": "divide", "selectorHandler": handler(&origin),
