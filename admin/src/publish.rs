@@ -20,6 +20,7 @@ mod endpoint;
 mod gateways;
 mod handshake;
 mod hub;
+mod machine;
 mod missing;
 mod object;
 mod patience;

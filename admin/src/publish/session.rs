@@ -19,6 +19,7 @@ use tokio_tungstenite::tungstenite;
 use super::Shared;
 use super::catch_up::{CatchUp, catch_up};
 use super::hub::{Delivery, Dialect, Ending, Inbox, Part};
+use super::machine::{Info, instance_info};
 use super::refreshes::{Kind, Rendered};
 use crate::instances::BOOTSTRAP;
 
@@ -167,6 +168,7 @@ impl Reader {
         {
             return match message {
                 ClientMessage::Resume { epoch, version } => {
+                    self.shared.gateways.serves(self.id, now_ms);
                     Some(Command::Resume { epoch, version })
                 }
                 ClientMessage::Ack { epoch, version, faults } => {
@@ -190,34 +192,6 @@ impl Reader {
             }
         }
         None
-    }
-}
-
-/// What a gateway said of its machine.
-#[derive(Debug, PartialEq, Eq)]
-struct Info {
-    /// The JSON text inside the report.
-    text: String,
-    /// As the reference stores it: the member's own JSON, a text with its quotes.
-    as_stored: String,
-}
-
-/// The text inside a gateway's report about its machine; it may also be an object.
-fn instance_info(text: &str) -> Option<Info> {
-    const MEMBER: &str = "bootstrapInstanceInfo";
-    if !text.contains(MEMBER) {
-        return None;
-    }
-    let mut report: serde_json::Value = serde_json::from_str(text).ok()?;
-    match report.get_mut(MEMBER)?.take() {
-        serde_json::Value::String(text) => {
-            let as_stored = serde_json::Value::String(text.clone()).to_string();
-            Some(Info { text, as_stored })
-        }
-        info @ serde_json::Value::Object(_) => {
-            Some(Info { text: info.to_string(), as_stored: info.to_string() })
-        }
-        _ => None,
     }
 }
 
@@ -506,20 +480,6 @@ fn close_frame(ending: Ending) -> Option<CloseFrame> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn reports_come_as_text_or_object() {
-        for (text, info) in [
-            (r#"{"bootstrapInstanceInfo":"{\"arch\":\"amd64\"}"}"#, Some(r#"{"arch":"amd64"}"#)),
-            (r#"{"bootstrapInstanceInfo":{"arch":"amd64"}}"#, Some(r#"{"arch":"amd64"}"#)),
-            (r#"{"bootstrapInstanceInfo":7}"#, None),
-            ("bootstrapInstanceInfo", None),
-            (r#"{"other":"bootstrapInstanceInfo"}"#, None),
-            ("HELLO", None),
-        ] {
-            assert_eq!(instance_info(text).map(|info| info.text).as_deref(), info, "{text}");
-        }
-    }
 
     #[test]
     fn endings_have_the_codes_of_the_specification() {

@@ -44,7 +44,7 @@ async fn put(store: &Store, rows: &[GatewayRow]) {
 }
 
 async fn listed(store: &Store, filter: &GatewayFilter) -> Vec<GatewayRow> {
-    gateway::list(&mut *store.read().await.unwrap(), filter, 0, 500).await.unwrap().0
+    gateway::list(&mut store.read().await.unwrap(), filter, 0, 500).await.unwrap().0
 }
 
 async fn gateways_are_listed_and_counted(test: TestStore) {
@@ -67,7 +67,7 @@ async fn gateways_are_listed_and_counted(test: TestStore) {
         in_force_ms: None,
         ..row(store, "s", 0)
     };
-    put(store, &[stock.clone()]).await;
+    put(store, std::slice::from_ref(&stock)).await;
     let mut expected = vec![stock];
     expected.extend(many);
     assert_eq!(listed(store, &all).await, expected);

@@ -67,7 +67,7 @@ async fn states_follow_the_age_of_the_last_word(test: TestStore) {
     beat(store, &[(key("1", "client"), String::new())]).await;
     assert_eq!(age(LONG, LONG, LONG).await, counts(0, 1, 0), "it is back");
     assert_eq!(age(LONG, LONG, -LONG).await, counts(0, 0, 0));
-    let trend = instance::trend(&mut *store.read().await.unwrap()).await.unwrap();
+    let trend = instance::trend(&mut store.read().await.unwrap()).await.unwrap();
     assert!((1..=5).contains(&trend.len()), "{trend:?}");
     assert_eq!(trend.last(), Some(&counts(0, 0, 0)));
 }
