@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: run test bench ci fmt fmt-check lint doc gen setup clean help
+.PHONY: run test bench interop ci fmt fmt-check lint doc gen setup clean help
 
 run: ## Start admin, gateway and a demo upstream, and route a path to it
 	@scripts/run.sh
@@ -13,6 +13,9 @@ test: ## Run all tests, with a PostgreSQL of their own
 
 bench: ## Measure the gateway beside nginx; results go to benchmark/results
 	@scripts/bench.sh
+
+interop: ## Run a service on the published Java starter against admin and gateway; needs Maven
+	@scripts/interop.sh
 
 # That the generated files are up to date is checked by tests.
 ci: fmt-check lint doc test ## Everything a change must pass

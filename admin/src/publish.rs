@@ -20,7 +20,6 @@ mod endpoint;
 mod gateways;
 mod handshake;
 mod hub;
-mod machine;
 mod missing;
 mod object;
 mod patience;

@@ -3,6 +3,8 @@
 //! A session is one task with two halves: reading what the gateway asks, and writing. Everything
 //! that is written passes through one place, in order, so an answer never overtakes a change.
 
+mod info;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -16,10 +18,10 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tokio_tungstenite::tungstenite;
 
+use self::info::{Info, instance_info};
 use super::Shared;
 use super::catch_up::{CatchUp, catch_up};
 use super::hub::{Delivery, Dialect, Ending, Inbox, Part};
-use super::machine::{Info, instance_info};
 use super::refreshes::{Kind, Rendered};
 use crate::instances::BOOTSTRAP;
 

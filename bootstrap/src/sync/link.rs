@@ -9,6 +9,7 @@ use rand::Rng;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use super::master::{self, Peer};
@@ -85,12 +86,14 @@ impl Drop for Open<'_> {
     }
 }
 
-/// Starts all links and the master check on the control runtime.
+/// Starts all links and the master check on the control runtime. They go on until `served` is set, so
+/// that a gateway that comes to its end answers its last request by what is configured then.
 pub(crate) fn start(
     options: LinkOptions,
     applier: &Applier,
     runtime: &Handle,
     lifecycle: &Lifecycle,
+    served: &CancellationToken,
 ) {
     let options = Arc::new(options);
     // One session with an admin of ours at a time, whatever the number of links.
@@ -106,19 +109,19 @@ pub(crate) fn start(
             turn: Arc::clone(&turn),
             peer,
         };
-        let soft = lifecycle.soft().clone();
+        let served = served.clone();
         lifecycle.spawn(runtime, "sync link", async move {
             tokio::select! {
                 () = link.run() => {}
-                () = soft.cancelled() => {}
+                () = served.cancelled() => {}
             }
         });
     }
-    let (interval, soft) = (options.master_check_interval, lifecycle.soft().clone());
+    let (interval, served) = (options.master_check_interval, served.clone());
     lifecycle.spawn(runtime, "master check", async move {
         tokio::select! {
             () = master::check(peers, interval) => {}
-            () = soft.cancelled() => {}
+            () = served.cancelled() => {}
         }
     });
 }

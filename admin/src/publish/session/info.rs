@@ -1,4 +1,4 @@
-//! What a gateway says of its machine.
+//! The report of a gateway about its machine.
 
 /// What a gateway said of its machine.
 #[derive(Debug, PartialEq, Eq)]
