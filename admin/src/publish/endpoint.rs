@@ -137,6 +137,7 @@ fn view(shared: &Shared, id: u64, opening: &Opening, peer: Option<SocketAddr>) -
         kind: if opening.ours { "longmen" } else { "stock" },
         transport: "websocket",
         connected: true,
+        serving: opening.instance.is_none(),
         since: now_ms,
         info: None,
         heard_at: now_ms,

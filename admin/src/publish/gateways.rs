@@ -46,6 +46,9 @@ pub struct GatewayView {
     pub transport: &'static str,
     /// Whether the connection is open.
     pub connected: bool,
+    /// Whether it serves by this connection. One that names itself says so by its resume: before, it may
+    /// only look whether this admin is there, while another connection of it serves.
+    pub serving: bool,
     /// Since when it is open, or since when it is not.
     pub since: i64,
     /// What it reported of its machine, JSON text.
@@ -145,7 +148,11 @@ impl Gateways {
         let mut known = self.lock();
         if let Some(view) = known.entries.get_mut(&id) {
             (view.connected, view.since) = (false, now_ms);
-            known.fresh.insert(id);
+            if view.serving {
+                known.fresh.insert(id);
+            } else {
+                known.forget(id);
+            }
         }
         let gone = known.entries.values().filter(|view| !view.connected);
         let excess = gone.clone().count().saturating_sub(MAX_GONE);
@@ -155,6 +162,15 @@ impl Gateways {
             for (_, id) in oldest.into_iter().take(excess) {
                 known.forget(id);
             }
+        }
+    }
+
+    /// Notes that a gateway serves by this connection from now on.
+    pub(super) fn serves(&self, id: u64, now_ms: i64) {
+        let mut known = self.lock();
+        if let Some(view) = known.entries.get_mut(&id) {
+            (view.serving, view.heard_at) = (true, now_ms);
+            known.fresh.insert(id);
         }
     }
 
@@ -220,7 +236,7 @@ impl Gateways {
         for id in &ids {
             known.fresh.remove(id);
             known.last = *id;
-            let Some(view) = known.entries.get(id) else { continue };
+            let Some(view) = known.entries.get(id).filter(|view| view.serving) else { continue };
             let (row, heard_at) = (view.row(admin_id, admin_name), view.heard_at);
             known.written.insert(*id, heard_at);
             // The later session counts, and of one that came back in the same moment the open one.
@@ -306,6 +322,7 @@ pub(super) mod tests {
             kind: "longmen",
             transport: "websocket",
             connected: true,
+            serving: true,
             since: 1,
             info: None,
             heard_at: 1,
@@ -375,6 +392,22 @@ pub(super) mod tests {
         assert!(taken(9).is_empty(), "nothing new, and its last word was written a moment ago");
         gateways.reported(3, "{}".into(), HEARD_MS + 5);
         assert_eq!(taken(9), ["3"]);
+    }
+
+    /// A link that stands by opens sessions with higher numbers than the one that serves.
+    #[test]
+    fn a_connection_that_only_looks_is_no_session_of_its_gateway() {
+        let gateways = Gateways::default();
+        let of =
+            |id, session| GatewayView { name: "g".into(), session, serving: false, ..view(id) };
+        gateways.opened(of(1, 4));
+        gateways.serves(1, 2);
+        gateways.opened(of(2, 9));
+        let [row] = &gateways.take(9, "a", "host").rows[..] else { panic!("one row") };
+        assert_eq!((row.session, row.connected), (4, true));
+        gateways.closed(2, 7);
+        assert!(gateways.take(9, "a", "host").rows.is_empty());
+        assert_eq!(gateways.list().len(), 1);
     }
 
     #[test]

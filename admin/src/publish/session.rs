@@ -170,6 +170,7 @@ impl Reader {
         {
             return match message {
                 ClientMessage::Resume { epoch, version } => {
+                    self.shared.gateways.serves(self.id, now_ms);
                     Some(Command::Resume { epoch, version })
                 }
                 ClientMessage::Ack { epoch, version, faults } => {

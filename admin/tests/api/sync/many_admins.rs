@@ -122,6 +122,40 @@ async fn a_gateway_that_moves_is_one_row_and_one_of_a_stopped_admin_is_gone() {
     one.stop().await;
 }
 
+/// The link of a gateway that stands by opens a session to see whether its admin is there: a later one
+/// than the session that serves, and no word about the gateway.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_link_that_only_looks_does_not_take_its_gateway_away() {
+    let (one, other, _) = two_admins().await;
+    let token = one.token("admin", PASSWORD).await;
+    let mut serving = ours(one.running().addr, "9001", "aaaa.0").await;
+    let mark = serving.set().await.mark;
+    listed(&other, &token, |list| list["total"] == 1).await;
+    let headers = [
+        ("namespaceid", DEFAULT_NAMESPACE),
+        ("clientport", "9001"),
+        ("x-longmen-sync", "1"),
+        ("x-longmen-gateway", "aaaa.7"),
+    ];
+    drop(Gateway::open(other.running().addr, &headers).await);
+    // Written by the admin that was looked at, had it anything to write.
+    let gateways = other.running().state().publisher().gateways();
+    let begun = Instant::now();
+    while !gateways.list().is_empty() {
+        assert!(begun.elapsed() < DEADLINE, "the session does not end");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let ack = ClientMessage::Ack { epoch: mark.epoch, version: 41, faults: Vec::new() };
+    serving.say(&ack.to_text()).await;
+    let told = |list: &Value| list["rows"][0]["version"] == 41;
+    for admin in [&one, &other] {
+        let list = listed(admin, &token, told).await;
+        assert_eq!((&list["total"], &list["rows"][0]["connected"]), (&json!(1), &json!(true)));
+    }
+    one.stop().await;
+    other.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn instances_beat_and_say_good_bye_to_any_admin() {
     let (one, other, _) = two_admins().await;
