@@ -11,6 +11,8 @@
 //! what its gateway asks and sends what is in its queue, in one order. Nothing here waits for a
 //! slow gateway, and nothing is told that is not committed.
 //!
+//! Gateways that poll are told by the same dispatcher: see [`polling`].
+//!
 //! Source: ShenYu 2.7.1, websocket channel; marks, catch-up and acknowledgements are ours.
 
 mod catch_up;
@@ -24,6 +26,7 @@ mod listing;
 mod missing;
 mod object;
 mod patience;
+mod polling;
 mod pruner;
 mod refreshes;
 mod reports;
@@ -49,6 +52,7 @@ pub use gateways::{GatewayView, Gateways, Kind};
 use dispatcher::Dispatcher;
 use hub::Hub;
 use patience::Patience;
+use polling::{Polling, States};
 use refreshes::Refreshes;
 use token::SyncToken;
 
@@ -69,6 +73,7 @@ struct Shared {
     token: SyncToken,
     hub: Arc<Hub>,
     refreshes: Refreshes,
+    polling: Polling,
     gateways: Gateways,
     /// How long the store may take.
     patience: Patience,
@@ -76,6 +81,15 @@ struct Shared {
     running_mode: Utf8Bytes,
     /// Has the dispatcher read the table now.
     poke: Notify,
+}
+
+impl Shared {
+    /// Lets go of what nobody asks for any more.
+    fn sweep(&self) {
+        self.refreshes.sweep();
+        self.polling.states.sweep();
+        self.polling.pollers.sweep(self);
+    }
 }
 
 impl Publisher {
@@ -91,6 +105,7 @@ impl Publisher {
         let patience = Patience::new(config.query_timeout);
         Ok(Self(Arc::new(Shared {
             refreshes: Refreshes::new(store.clone(), patience),
+            polling: Polling::new(States::new(store.clone(), patience), config.http.max_held),
             admin: store.owner().to_owned(),
             store,
             token,

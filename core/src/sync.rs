@@ -31,6 +31,15 @@ pub const NAMESPACE_HEADER: &str = "namespaceId";
 /// The header that carries the port a gateway serves on.
 pub const PORT_HEADER: &str = "ClientPort";
 
+/// The header by which a gateway of ours that polls names itself.
+pub const GATEWAY_HEADER: &str = "x-longmen-gateway";
+
+/// The header by which a gateway that polls names the port it serves on.
+pub const POLL_PORT_HEADER: &str = "x-real-port";
+
+/// The header by which a gateway that polls tells about its machine, JSON text.
+pub const POLL_INFO_HEADER: &str = "bootstrapinstanceinfo";
+
 /// The word a gateway sends to ask for the running mode.
 pub const RUNNING_MODE: &str = "RUNNING_MODE";
 

@@ -17,6 +17,7 @@ use super::gateways::{GatewayView, Kind};
 use super::handshake::{Opening, admit};
 use super::hub::Dialect;
 use super::listing;
+use super::polling;
 use super::session;
 use crate::error::ApiError;
 use crate::permission::Permission;
@@ -44,6 +45,7 @@ pub fn routes() -> Routes {
             "Lists the gateways that are or were connected, and the version in force on each",
             listing::gateways,
         )
+        .merge(polling::routes())
 }
 
 async fn websocket(
