@@ -155,6 +155,12 @@ impl Publisher {
         missing::warn_of_switched_on(registry, &connected, namespace, plugins);
     }
 
+    /// How many questions of gateways that poll are held.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.0.polling.held(self.0.config.http.max_held)
+    }
+
     /// The gateways that are or were connected.
     #[must_use]
     pub fn gateways(&self) -> &Gateways {

@@ -67,6 +67,11 @@ impl Polling {
         let room = Arc::new(Semaphore::new(max_held.min(Semaphore::MAX_PERMITS)));
         Self { states, pollers: Pollers::default(), room }
     }
+
+    /// How many requests are held, of at most so many.
+    pub(super) fn held(&self, max_held: usize) -> usize {
+        max_held.saturating_sub(self.room.available_permits())
+    }
 }
 
 /// The routes of the channel.

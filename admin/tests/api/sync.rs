@@ -11,3 +11,5 @@ mod postgres;
 mod refresh;
 mod restore;
 mod sessions;
+
+pub(crate) use refresh::as_seeded;
