@@ -2,6 +2,8 @@
 //!
 //! Source: the shapes of ShenYu 2.7.1, as its web console uses them.
 
+mod plugin;
+
 use anyhow::{Context as _, bail, ensure};
 use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
@@ -10,6 +12,8 @@ use serde_json::{Value, json};
 
 use crate::client::{Connection, Server, json_headers};
 
+pub use plugin::Plugin;
+
 /// The namespace every installation has.
 pub const DEFAULT_NAMESPACE: &str = "649330b6-c2d7-4edc-be8e-8a54df9eb385";
 
@@ -17,24 +21,6 @@ pub const DEFAULT_NAMESPACE: &str = "649330b6-c2d7-4edc-be8e-8a54df9eb385";
 pub const DIVIDE: &str = "5";
 
 const TOKEN: HeaderName = HeaderName::from_static("x-access-token");
-
-/// A plugin that has upstreams, as the stock seed has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Plugin {
-    /// Its id.
-    pub id: &'static str,
-    /// Its name.
-    pub name: &'static str,
-    /// How the addresses of its upstreams begin.
-    pub protocol: &'static str,
-}
-
-impl Plugin {
-    /// HTTP.
-    pub const DIVIDE: Self = Self { id: DIVIDE, name: "divide", protocol: "http://" };
-    /// Websockets.
-    pub const WEBSOCKET: Self = Self { id: "26", name: "websocket", protocol: "ws://" };
-}
 
 /// A logged-in session over one connection.
 #[derive(Debug)]
@@ -84,6 +70,25 @@ impl AdminApi {
         let token = data["token"].as_str().context("the login's answer has no token")?;
         api.headers.insert(TOKEN, HeaderValue::from_str(token)?);
         Ok(api)
+    }
+
+    /// The same session at another admin on the same database, over a connection of its own.
+    #[must_use]
+    pub fn at(&self, server: Server) -> Self {
+        Self { connection: Connection::new(server), headers: self.headers.clone() }
+    }
+
+    /// The JSON of an endpoint that answers without an envelope.
+    ///
+    /// # Errors
+    /// When the connection fails, or the status is not 200.
+    pub async fn get(&mut self, target: &str) -> anyhow::Result<Value> {
+        let (headers, body) = (self.headers.clone(), Bytes::new());
+        let answer = self.connection.send(Method::GET, target, headers, body).await?;
+        if answer.status != http::StatusCode::OK {
+            bail!("GET {target} is answered {}", answer.status);
+        }
+        answer.json()
     }
 
     /// Creates an enabled `divide` selector for the paths of `condition`; returns its id.
@@ -209,14 +214,15 @@ impl AdminApi {
     /// # Errors
     /// When the admin does not tell.
     pub async fn versions(&mut self) -> anyhow::Result<(u64, Option<u64>)> {
-        let target = format!("/v1/gateways?namespaceId={DEFAULT_NAMESPACE}");
+        let target = format!("/v1/gateways?namespace={DEFAULT_NAMESPACE}");
         let headers = self.headers.clone();
         let answer = self.connection.send(Method::GET, &target, headers, Bytes::new()).await?;
         ensure!(answer.status == StatusCode::OK, "GET {target}: {}", answer.excerpt());
         let list = answer.json()?;
-        let stored = list["version"].as_u64().with_context(|| format!("{target}: no version"))?;
+        let stored = list["namespaces"][0]["version"].as_u64();
+        let stored = stored.with_context(|| format!("{target}: no gateway is connected"))?;
         let rows = list["rows"].as_array().with_context(|| format!("{target}: no rows"))?;
-        let connected = rows.iter().filter(|row| row["state"] != "offline");
+        let connected = rows.iter().filter(|row| row["connected"] == true);
         let in_force = connected.map(|row| row["version"].as_u64().unwrap_or(0)).min();
         Ok((stored, in_force))
     }

@@ -1,5 +1,6 @@
 //! One module per command of `longmen-bench`: its arguments, and what it does.
 
+pub mod admins;
 pub mod chaos;
 pub mod edits;
 pub mod failing;

@@ -9,6 +9,7 @@
 //! process.
 
 pub mod admin_api;
+pub mod admins;
 pub mod chaos;
 pub mod client;
 pub mod command;

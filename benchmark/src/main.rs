@@ -17,6 +17,8 @@ struct Cli {
 enum Command {
     /// Serve as an upstream whose answers say what reached it.
     Origin(command::origin::Args),
+    /// Edit at two admins on one PostgreSQL while one is killed, and compare everything at the end.
+    Admins(command::admins::Args),
     /// Edit the routes under load while admin, database, connections and gateway are killed, cut and
     /// restarted, and check that every answer was valid.
     Chaos(command::chaos::Args),
@@ -44,6 +46,7 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Origin(args) => command::origin::run(args),
+        Command::Admins(args) => command::admins::run(args),
         Command::Chaos(args) => command::chaos::run(args),
         Command::Edits(args) => command::edits::run(&args),
         Command::FirstLook(args) => command::first_look::run(args),

@@ -26,10 +26,11 @@ use crate::edge::{self, Watchers};
 use crate::handover::{self, Post};
 use crate::keep::Keeper;
 use crate::management::{self, Endpoints};
+use crate::operator::Operators;
 use crate::sockets;
 use crate::stack::{Filters, Parts};
 use crate::stop::Work;
-use crate::sync::{self, Applier, LinkOptions};
+use crate::sync::{self, Applier, Identity, LinkOptions};
 use crate::upstreams;
 use crate::worker::{ConnectionLimit, Worker};
 
@@ -145,8 +146,12 @@ impl GatewayBuilder {
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.to_string()))?;
         let known = EndpointRegistry::new(upstreams::endpoint_options(&config));
         let options = publisher_options(&config, &known);
+        let known_plugins = registry.clone();
         let publisher = Publisher::new(Arc::clone(&store), registry, options);
         let applier = Applier::new(publisher, watchers.metrics.clone());
+        let (local, manage) = (&config.local, &config.management);
+        let operators =
+            Operators::new(applier.clone(), &known_plugins, &config.namespace, local, manage);
         let keeper = config
             .snapshot
             .path
@@ -178,6 +183,7 @@ impl GatewayBuilder {
         let shared = SharedParts {
             store: &store,
             endpoints: &endpoints,
+            operators: &operators,
             clients: &clients,
             filters: &filters,
             watchers: &watchers,
@@ -187,6 +193,7 @@ impl GatewayBuilder {
             opened.management,
             work.doors.open.clone(),
             endpoints,
+            operators,
             work.lifecycle.clone(),
         ))?;
         let post = Post {
@@ -307,9 +314,9 @@ fn publisher_options(config: &GatewayConfig, upstreams: &EndpointRegistry) -> Pu
 fn link_options(config: &GatewayConfig, port: u16, sessions: Arc<AtomicUsize>) -> LinkOptions {
     let websocket = &config.sync.websocket;
     LinkOptions {
+        identity: Arc::new(Identity::default()),
         urls: websocket.urls.clone(),
         namespace: config.namespace.clone(),
-        gateway: format!("{:032x}", rand::random::<u128>()),
         port,
         origin: websocket.allow_origin.clone(),
         token: config.sync.token.as_ref().map(|token| token.expose().to_owned()),
@@ -344,6 +351,7 @@ fn tunnel_limits(config: &GatewayConfig) -> TunnelLimits {
 struct SharedParts<'a> {
     store: &'a Arc<SnapshotStore>,
     endpoints: &'a Endpoints,
+    operators: &'a Operators,
     clients: &'a ClientFactory,
     filters: &'a Filters,
     watchers: &'a Watchers,
@@ -378,6 +386,9 @@ fn start_workers(
         let (store, endpoints, in_flight) =
             (Arc::clone(shared.store), shared.endpoints.clone(), work.in_flight.clone());
         let (clients, driver_options) = (shared.clients.clone(), driver_options.clone());
+        // Nothing looks at requests where there is nothing to ask on the public port.
+        let asked = config.local.enabled || config.management.on_public_port;
+        let operators = asked.then(|| shared.operators.clone());
         let strategy = config.http_client.strategy;
         let error_status = edge::error_status(config);
         let filters = shared.filters.clone();
@@ -403,7 +414,18 @@ fn start_workers(
                     runtime.clone(),
                     wall_clock,
                 );
-                (Parts { error_status, endpoints, in_flight, limits, filters, driver }, client)
+                (
+                    Parts {
+                        error_status,
+                        endpoints,
+                        operators,
+                        in_flight,
+                        limits,
+                        filters,
+                        driver,
+                    },
+                    client,
+                )
             }),
         };
         workers.push(worker.start()?);

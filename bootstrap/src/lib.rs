@@ -17,6 +17,7 @@ mod handover;
 mod keep;
 mod listener;
 pub mod management;
+mod operator;
 mod sockets;
 mod stack;
 mod stop;

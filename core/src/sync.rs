@@ -31,8 +31,9 @@ pub const NAMESPACE_HEADER: &str = "namespaceId";
 /// The header that carries the port a gateway serves on.
 pub const PORT_HEADER: &str = "ClientPort";
 
-/// The header by which a gateway of ours that polls names itself.
-pub const GATEWAY_HEADER: &str = "x-longmen-gateway";
+/// The header by which a gateway of ours says who it is: `name.n`, a name it makes up when it starts, and
+/// how many sessions it opened before. Stock peers neither send nor see it.
+pub const INSTANCE_HEADER: &str = "x-longmen-gateway";
 
 /// The header by which a gateway that polls names the port it serves on.
 pub const POLL_PORT_HEADER: &str = "x-real-port";

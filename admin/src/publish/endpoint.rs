@@ -13,10 +13,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use longmen_core::sync::{NEGOTIATION_HEADER, NEGOTIATION_VERSION};
 
 use super::Shared;
-use super::gateways::{GatewayView, Kind};
+use super::gateways::GatewayView;
 use super::handshake::{Opening, admit};
 use super::hub::Dialect;
-use super::listing;
 use super::polling;
 use super::session;
 use crate::error::ApiError;
@@ -31,21 +30,14 @@ const OUR_MESSAGE_BYTES: usize = 1024 * 1024;
 /// The routes of the sync.
 #[must_use]
 pub fn routes() -> Routes {
-    Routes::new("sync")
-        .raw(
-            Method::GET,
-            "/websocket",
-            Permission::Own("Origin list and sync token"),
-            "Opens a sync session of a gateway",
-            get(websocket),
-        )
-        .get(
-            "/v1/gateways",
-            Permission::Authenticated,
-            "Lists the gateways that are or were connected, and the version in force on each",
-            listing::gateways,
-        )
-        .merge(polling::routes())
+    let websocket = Routes::new("sync").raw(
+        Method::GET,
+        "/websocket",
+        Permission::Own("Origin list and sync token"),
+        "Opens a sync session of a gateway",
+        get(websocket),
+    );
+    websocket.merge(polling::routes())
 }
 
 async fn websocket(
@@ -84,8 +76,9 @@ async fn websocket(
         Dialect::Stock => config.max_message_bytes,
         Dialect::Ours => OUR_MESSAGE_BYTES,
     };
-    let listed = view(&shared, inbox.id, &opening, peer);
-    let listed = Listed::new(&shared, listed);
+    let listed = Listed::new(&shared, view(&shared, inbox.id, &opening, peer));
+    let host = peer.map_or_else(String::new, |peer| peer.ip().to_canonical().to_string());
+    let instance = session::Who { namespace: opening.namespace, host, port: opening.port };
     // The stop waits for it from here on.
     let (counted, hard) = (state.tasks().token(), state.life().hard().clone());
     let mut response =
@@ -93,7 +86,7 @@ async fn websocket(
             let held = (listed, counted);
             async move {
                 let _held = held;
-                let session = session::run(shared, inbox, opening.namespace, dialect, socket);
+                let session = session::run(shared, inbox, instance, dialect, socket);
                 tokio::select! {
                     () = hard.cancelled() => {}
                     () = Box::pin(session) => {}
@@ -131,25 +124,27 @@ impl Drop for Listed {
 }
 
 fn view(shared: &Shared, id: u64, opening: &Opening, peer: Option<SocketAddr>) -> GatewayView {
-    let host = peer.map_or_else(String::new, |peer| peer.ip().to_canonical().to_string());
+    let now_ms = shared.store.now_ms();
+    let (name, session) = match &opening.instance {
+        Some((name, session)) => (name.clone(), *session),
+        None => (format!("{}-{id}", shared.store.process_id()), 0),
+    };
     GatewayView {
         id,
-        admin: shared.admin.clone(),
-        gateway: None,
+        name,
+        session,
         namespace: opening.namespace.clone(),
-        address: match opening.port {
-            Some(port) if host.contains(':') => format!("[{host}]:{port}"),
-            Some(port) => format!("{host}:{port}"),
-            None => host,
-        },
-        kind: if opening.ours { Kind::Longmen } else { Kind::Stock },
+        host: peer.map_or_else(String::new, |peer| peer.ip().to_canonical().to_string()),
+        port: opening.port,
+        kind: if opening.ours { "longmen" } else { "stock" },
+        transport: "websocket",
         connected: true,
-        since: shared.store.now_ms(),
+        since: now_ms,
         info: None,
-        reported_at: None,
+        heard_at: now_ms,
         epoch: None,
         version: None,
-        acknowledged_at: None,
+        in_force_since: None,
         faults: Vec::new(),
     }
 }

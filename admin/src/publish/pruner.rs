@@ -4,16 +4,29 @@ use std::time::Duration;
 
 use longmen_db::{Pruned, Retention, Store, prune};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio_util::sync::CancellationToken;
 
 use super::patience::Patience;
 use crate::config::HistoryConfig;
+use crate::jobs::Job;
 
 /// How often old changes are taken away: often enough that each time is short.
 const EVERY: Duration = Duration::from_secs(300);
 
-/// Prunes from time to time. A job of one admin.
-pub(super) async fn run(store: Store, config: HistoryConfig, patience: Patience) {
+/// Prunes until `stop`, on one of the admins.
+pub(super) async fn run(
+    store: Store,
+    config: HistoryConfig,
+    patience: Patience,
+    stop: CancellationToken,
+) {
     let retention = retention(&config);
+    let job = Job::new(store.clone(), "prune");
+    Box::pin(job.run(stop, |_lease| rounds(store.clone(), retention, patience))).await;
+}
+
+/// What is taken away twice is not there the second time, so no lease has to be shown for it.
+async fn rounds(store: Store, retention: Retention, patience: Patience) {
     let mut ticks = interval_at(Instant::now() + EVERY, EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

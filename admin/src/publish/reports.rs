@@ -1,183 +1,162 @@
-//! What this admin knows of its gateways, told to the other admins by the database.
+//! What this admin heard of gateways and instances, into the tables of all admins.
+//!
+//! A row for each gateway, not for each word: every second what is new is written in one transaction, at
+//! most so many rows, and those that do not fit take their turn in the next one. So 500 edits a second
+//! cost each gateway one row a second at most, and all gateways together a fixed number.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use longmen_core::telemetry::Throttle;
-use longmen_db::repository::gateway_report::{self, Report, ReportRow};
+use longmen_db::repository::{gateway, instance};
+use longmen_db::{Actor, Lease, require_lease};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Shared;
-use super::gateways::GatewayView;
 
-/// How often changes are written. However many versions a gateway acknowledges meanwhile, the last one
-/// is written.
-const EVERY: Duration = Duration::from_millis(500);
+/// How often what is new is written.
+const EVERY: Duration = Duration::from_secs(1);
 
-/// How often an admin says that it is alive, though nothing changed.
-const ALIVE: Duration = Duration::from_secs(5);
+/// How often this admin says that it runs; three times within what the others wait for it.
+const ALIVE_EVERY: Duration = Duration::from_secs(4);
 
-/// After which silence of an admin its gateways count as gone.
-const SILENCE_MS: i64 = 15_000;
+/// After this long without a word the others take this admin for gone, and its gateways with it.
+const TAKEN_FOR_GONE_MS: i64 = 11_000;
 
-/// How long gateways are remembered that are gone.
-const REMEMBERED_MS: i64 = 24 * 60 * 60 * 1000;
+/// Rows of gateways, and of instances, that are written at a time.
+const MAX_ROWS: usize = 256;
 
-/// Most rows of other admins that are read.
-const MAX_ROWS: i64 = 10_000;
+/// How long the last words may hold up a stop.
+const FAREWELL: Duration = Duration::from_secs(2);
 
-/// How long the last word may take.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// How often gateways of admins that are gone are looked for.
+const SWEEP_EVERY: Duration = Duration::from_secs(5);
 
-/// Writes what changed until `stop`, and then that all are gone.
-pub(super) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
-    if !shared.store.is_shared() {
-        return;
-    }
-    let failed = Throttle::default();
-    let mut written: HashMap<u64, GatewayView> = HashMap::new();
-    let mut said = Instant::now();
-    let mut ticks = interval(EVERY);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => break,
-            _ = ticks.tick() => {}
-        }
-        let changed = changed(&shared, &written);
-        if changed.is_empty() && said.elapsed() < ALIVE {
-            continue;
-        }
-        let rows: Vec<Report> = changed.iter().filter_map(report).collect();
-        let writing = gateway_report::write(&shared.store, &shared.admin, &rows);
-        match shared.patience.state("what is known of gateways", writing).await {
-            Ok(()) => {
-                said = Instant::now();
-                written.extend(changed.into_iter().map(|view| (view.id, view)));
-                let known = shared.gateways.list();
-                written.retain(|id, _| known.iter().any(|view| view.id == *id));
+/// How long gateways that went are listed, and how many at most.
+const KEEP_MS: i64 = 86_400_000;
+const KEEP: i64 = 1_024;
+
+/// This admin among the others.
+#[derive(Debug, Default)]
+pub(super) struct Reporter {
+    /// When it last said that it runs. Held while something is written.
+    alive: tokio::sync::Mutex<Option<Instant>>,
+    failed: Throttle,
+}
+
+impl Shared {
+    /// Writes until `stop`.
+    pub(super) async fn report(self: Arc<Self>, stop: CancellationToken) {
+        let mut ticks = interval(EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                _ = ticks.tick() => {}
             }
-            Err(error) => {
-                if let Some(others) = failed.pass() {
-                    tracing::warn!("other admins do not see its gateways: {error:#}{others}");
+            let written = tokio::select! {
+                () = stop.cancelled() => return,
+                written = self.write_reports() => written,
+            };
+            if let Err(error) = written
+                && let Some(others) = self.reporter.failed.pass()
+            {
+                tracing::warn!("what gateways reported was not stored yet: {error:#}{others}");
+            }
+        }
+    }
+
+    /// Writes what is new. Whoever reads the table calls it first, to see what this admin knows.
+    pub(super) async fn write_reports(&self) -> anyhow::Result<()> {
+        let mut alive = self.reporter.alive.lock().await;
+        let lives = alive.is_none_or(|at| at.elapsed() >= ALIVE_EVERY);
+        let beats = self.instances.take(MAX_ROWS);
+        let taken = self.gateways.take(MAX_ROWS, self.store.process_id(), &self.name());
+        if !lives && beats.is_empty() && taken.rows.is_empty() {
+            return Ok(());
+        }
+        // Dropped half-way at a stop: what was taken is written by the farewell all the same.
+        let mut back = Back { shared: self, beats, taken, written: false };
+        let write = async {
+            let mut uow = self.store.begin(Actor::system()).await?;
+            let mut silent_ms = None;
+            if lives {
+                silent_ms = gateway::admin_lives(&mut uow, &self.name(), self.started_ms).await?;
+            }
+            gateway::put(&mut uow, &back.taken.rows).await?;
+            instance::beat(&mut uow, &back.beats).await?;
+            uow.commit().await?;
+            Ok::<_, longmen_db::Error>(silent_ms)
+        };
+        let silent_ms = self.patience.query("the reports of gateways", write).await?;
+        back.written = true;
+        drop(back);
+        if lives {
+            *alive = Some(Instant::now());
+        }
+        if silent_ms.is_some_and(|silent| silent >= TAKEN_FOR_GONE_MS) {
+            self.gateways.write_all();
+        }
+        Ok(())
+    }
+
+    /// The last words, once all sessions have ended.
+    pub(super) async fn say_goodbye(&self) {
+        let leave = async {
+            self.write_reports().await?;
+            let mut uow = self.store.begin(Actor::system()).await?;
+            gateway::admin_leaves(&mut uow, self.store.now_ms()).await?;
+            uow.commit().await?;
+            anyhow::Ok(())
+        };
+        match timeout(FAREWELL, leave).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!("the admin left without a word: {error:#}"),
+            Err(_) => tracing::debug!("the admin left without a word, the store did not answer"),
+        }
+    }
+
+    /// Marks and forgets gateways that are gone, for as long as this admin holds the lease.
+    pub(super) async fn sweep(self: Arc<Self>, lease: Lease) {
+        let mut ticks = interval(SWEEP_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let swept = async {
+                let mut uow = self.store.begin(Actor::system()).await?;
+                require_lease(&mut uow, &lease).await?;
+                let now_ms = self.store.now_ms();
+                let swept = gateway::sweep(&mut uow, now_ms, KEEP_MS, KEEP).await?;
+                uow.commit().await?;
+                Ok::<_, longmen_db::Error>(swept)
+            };
+            match self.patience.query("gateways that are gone", swept).await {
+                Ok((0, 0)) => {}
+                Ok((marked, forgotten)) => {
+                    tracing::debug!(marked, forgotten, "gateways that are gone");
                 }
+                Err(error) => tracing::debug!("gateways that are gone stay listed: {error:#}"),
             }
         }
     }
-    let gone = written.into_values().map(|view| GatewayView { connected: false, ..view });
-    let rows: Vec<Report> = gone.filter_map(|view| report(&view)).collect();
-    // Without it the others find out by its silence.
-    let _ = timeout(FAREWELL, gateway_report::write(&shared.store, &shared.admin, &rows)).await;
 }
 
-/// Forgets gateways that are long gone, from time to time. A job of one admin.
-pub(super) async fn forget(shared: Arc<Shared>) {
-    let mut ticks = interval(Duration::from_secs(300));
-    loop {
-        ticks.tick().await;
-        if let Err(error) = gateway_report::forget(&shared.store, REMEMBERED_MS).await {
-            tracing::debug!("gateways that are gone stay listed for now: {error}");
+/// What was taken to be written; it goes back unless it was.
+struct Back<'a> {
+    shared: &'a Shared,
+    beats: Vec<(instance::InstanceKey, String)>,
+    taken: super::gateways::Taken,
+    written: bool,
+}
+
+impl Drop for Back<'_> {
+    fn drop(&mut self) {
+        if self.written {
+            self.shared.gateways.written(&self.taken);
+        } else {
+            self.shared.instances.put_back(std::mem::take(&mut self.beats));
+            self.shared.gateways.put_back(&self.taken);
         }
-    }
-}
-
-fn changed(shared: &Shared, written: &HashMap<u64, GatewayView>) -> Vec<GatewayView> {
-    let mut views = shared.gateways.list();
-    views.retain(|view| written.get(&view.id) != Some(view));
-    views
-}
-
-fn report(view: &GatewayView) -> Option<Report> {
-    let report = serde_json::to_string(view).ok()?;
-    Some(Report { connection: view.id, connected: view.connected, report })
-}
-
-/// The gateways of all admins, this one's as they are now. Of one gateway that was connected several
-/// times the last connection counts.
-pub(super) fn merged(own: Vec<GatewayView>, others: Vec<ReportRow>) -> Vec<GatewayView> {
-    let mut all = own;
-    for row in others {
-        // Of another release, perhaps.
-        let Ok(mut view) = serde_json::from_str::<GatewayView>(&row.report) else { continue };
-        view.connected = row.connected && row.silent_ms < SILENCE_MS;
-        view.admin = row.admin;
-        all.push(view);
-    }
-    let mut last: HashMap<String, (bool, i64, String)> = HashMap::new();
-    for view in &all {
-        let standing = (view.connected, view.since, view.admin.clone());
-        let known = last.entry(view.key()).or_insert_with(|| standing.clone());
-        *known = standing.max(std::mem::take(known));
-    }
-    // Several open connections with one admin are so many gateways: it would know.
-    all.retain(|view| {
-        last.get(&view.key()).is_some_and(|(connected, since, admin)| {
-            view.admin == *admin
-                && (view.connected && *connected
-                    || (view.connected, view.since) == (*connected, *since))
-        })
-    });
-    all.sort_by_key(|view| (view.since, view.id));
-    all
-}
-
-/// All rows of other admins.
-pub(super) async fn of_others(
-    shared: &Shared,
-    tx: &mut longmen_db::Tx,
-) -> longmen_db::Result<Vec<ReportRow>> {
-    if !shared.store.is_shared() {
-        return Ok(Vec::new());
-    }
-    gateway_report::of_others(tx, &shared.admin, MAX_ROWS).await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::publish::gateways::tests::view;
-
-    fn row(view: &GatewayView, silent_ms: i64) -> ReportRow {
-        ReportRow {
-            admin: "b".into(),
-            connection: i64::try_from(view.id).unwrap(),
-            silent_ms,
-            connected: view.connected,
-            report: serde_json::to_string(view).unwrap(),
-        }
-    }
-
-    #[test]
-    fn gateways_of_an_admin_that_is_silent_are_gone() {
-        let (mut one, mut two) = (view(1), view(2));
-        (one.gateway, two.gateway) = (Some("x".into()), Some("y".into()));
-        let all = merged(vec![], vec![row(&one, 0), row(&two, SILENCE_MS)]);
-        assert_eq!(all.iter().map(|view| view.connected).collect::<Vec<_>>(), [true, false]);
-        assert_eq!(all[0].admin, "b");
-    }
-
-    #[test]
-    fn a_gateway_that_went_over_to_another_admin_is_listed_once() {
-        let (mut here, mut there) = (view(1), view(9));
-        (here.gateway, there.gateway) = (Some("x".into()), Some("x".into()));
-        (here.since, there.since) = (20, 10);
-        // The other admin was killed and has not been missed yet.
-        let all = merged(vec![here.clone()], vec![row(&there, 0)]);
-        assert_eq!(all, [here.clone()]);
-        // It left here for the other one.
-        let mut left = here;
-        left.connected = false;
-        let all = merged(vec![left], vec![row(&there, 0)]);
-        assert_eq!(all.len(), 1);
-        assert!(all[0].connected);
-    }
-
-    #[test]
-    fn two_processes_at_one_address_are_two_gateways() {
-        let (mut old, mut new) = (view(1), view(2));
-        (old.gateway, new.gateway) = (Some("x".into()), Some("y".into()));
-        assert_eq!(merged(vec![old, new], vec![]).len(), 2);
     }
 }

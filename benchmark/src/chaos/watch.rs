@@ -15,7 +15,7 @@ use crate::stage;
 use crate::stats::{Histogram, Summary};
 
 /// Between two looks.
-const PAUSE: Duration = Duration::from_millis(25);
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// How long the last edits may take to be in force.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 #[serde(rename_all = "camelCase")]
 pub struct WatchResult {
     /// From an edit's confirmation to the moment at which all gateways were known to have it, or a later
-    /// one of the same route. Looks are 25 ms apart, more where the admin is away.
+    /// one of the same route. Looks are 50 ms apart, more where the admin is away.
     pub in_force: Summary,
     /// The last version seen.
     pub version: u64,

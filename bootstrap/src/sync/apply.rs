@@ -110,6 +110,21 @@ impl Applier {
         published
     }
 
+    /// The objects in force, for somebody to look at.
+    pub(crate) async fn copy_to_show(&self) -> (ConfigState, Position) {
+        let publisher = self.locked().await;
+        (publisher.state().clone(), publisher.position())
+    }
+
+    /// Applies what was written at this gateway itself, in one step. The version in force stays.
+    pub(crate) async fn local(&self, frames: Vec<Frame>) -> Published {
+        self.elsewhere(move |publisher| {
+            let position = publisher.position();
+            publisher.apply(&frames, position)
+        })
+        .await
+    }
+
     /// Waits until something has come into force since the last [`Applier::copy`].
     pub(crate) async fn changed(&self) {
         while !self.has_changed() {

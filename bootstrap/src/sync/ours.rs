@@ -1,21 +1,18 @@
 //! A session with one of our own admins: resume, change sets, full refreshes, acknowledgements.
 
+use std::time::Duration;
+
 use longmen_core::snapshot::{Position, Published};
 use longmen_core::sync::{ClientMessage, Frame, Inbound, Mark, decode};
 use tokio::time::timeout;
 use tracing::info;
 
 use super::Applier;
-use super::link::LinkOptions;
 use super::session::{Session, SessionError};
 
 /// Runs the session until it ends. Returns only with the reason.
-pub(super) async fn run(
-    session: &mut Session,
-    applier: &Applier,
-    options: &LinkOptions,
-) -> SessionError {
-    match serve(session, applier, options).await {
+pub(super) async fn run(session: &mut Session, applier: &Applier, limit: Duration) -> SessionError {
+    match serve(session, applier, limit).await {
         Ok(never) => match never {},
         Err(error) => error,
     }
@@ -28,12 +25,10 @@ enum Never {}
 async fn serve(
     session: &mut Session,
     applier: &Applier,
-    options: &LinkOptions,
+    limit: Duration,
 ) -> Result<Never, SessionError> {
-    let limit = options.answer_timeout;
     let Position { epoch, version } = applier.position().await;
-    let gateway = options.gateway.clone();
-    session.send(ClientMessage::Resume { epoch, version, gateway }.to_text()).await?;
+    session.send(ClientMessage::Resume { epoch, version }.to_text()).await?;
     let mut collected: Vec<Frame> = Vec::new();
     let mut awaited = true;
     loop {

@@ -14,6 +14,7 @@ mod limits;
 mod master_check;
 mod observed;
 mod odd_requests;
+mod operators;
 mod process_log;
 mod slow_clients;
 mod standard;

@@ -261,9 +261,6 @@ pub enum ClientMessage {
         /// The version in force; 0 for a gateway that has nothing.
         #[serde(default)]
         version: u64,
-        /// What the gateway calls itself, for as long as its process lives; empty where it does not say.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
-        gateway: String,
     },
     /// The version is in force on this gateway.
     Ack {

@@ -41,7 +41,7 @@ fn marks_travel_beside_the_data_and_alone() {
 #[test]
 fn client_messages_round_trip() {
     for message in [
-        ClientMessage::Resume { epoch: "e".into(), version: 3, gateway: String::new() },
+        ClientMessage::Resume { epoch: "e".into(), version: 3 },
         ClientMessage::Ack { epoch: "e".into(), version: 4, faults: Vec::new() },
     ] {
         assert_eq!(ClientMessage::from_text(&message.to_text()), Some(message));

@@ -1,80 +1,104 @@
-//! Leases of periodic jobs, and what admins tell each other of their gateways.
+//! Leases of periodic jobs.
 
-use std::time::Duration;
+use longmen_db::{Error, Store, require_lease};
+use tokio::time::timeout;
 
-use longmen_db::lease::{acquire, release};
-use longmen_db::repository::gateway_report::{Report, forget, of_others, write};
+use crate::support::{LIMIT, NS, TestStore, actor, any_change, on_both_stores};
 
-use crate::support::{TestStore, on_both_stores};
+const JOB: &str = "job";
 
 on_both_stores!(
-    one_owner_at_a_time_has_a_lease,
-    many_that_ask_at_once_make_one_holder,
-    others_see_what_an_admin_reports,
+    a_lease_is_taken_kept_and_given_back,
+    what_a_former_holder_writes_is_refused,
+    facts_are_shared,
 );
 
-/// Long enough for the statements of a test on a busy machine.
-const LEASE_MS: i64 = 3_000;
-
-/// Both clocks: SQLite's is the test's, PostgreSQL's is its own.
-async fn pass(test: &TestStore, ms: u64) {
-    test.clock.forward(i64::try_from(ms).unwrap());
-    tokio::time::sleep(Duration::from_millis(ms)).await;
-}
-
-async fn one_owner_at_a_time_has_a_lease(test: TestStore) {
+async fn a_lease_is_taken_kept_and_given_back(test: TestStore) {
     let store = &test.store;
-    let first = acquire(store, "job", "a", LEASE_MS).await.unwrap().expect("nobody had it");
-    assert_eq!(acquire(store, "job", "b", LEASE_MS).await.unwrap(), None);
-    assert_eq!(acquire(store, "job", "a", LEASE_MS).await.unwrap(), Some(first), "renewed");
-    assert!(acquire(store, "other", "b", LEASE_MS).await.unwrap().is_some(), "another job");
-    pass(&test, 3_500).await;
-    let second = acquire(store, "job", "b", LEASE_MS).await.unwrap().expect("it ran out");
-    assert_eq!(second.term, first.term + 1);
-    assert_eq!(acquire(store, "job", "a", LEASE_MS).await.unwrap(), None);
-    // Only who has it can give it back.
-    release(store, "job", "a").await.unwrap();
-    assert_eq!(acquire(store, "job", "a", LEASE_MS).await.unwrap(), None);
-    release(store, "job", "b").await.unwrap();
-    assert!(acquire(store, "job", "a", LEASE_MS).await.unwrap().is_some());
+    let free = store.look_at_lease(JOB).await.unwrap();
+    assert!(free.is_free());
+    let lease = store.take_lease(JOB, &free).await.unwrap().expect("nobody has it");
+    assert_eq!((lease.name(), lease.term()), (JOB, 1));
+    assert_eq!(store.take_lease(JOB, &free).await.unwrap(), None, "it is not as it was seen");
+
+    let before = store.look_at_lease(JOB).await.unwrap();
+    assert!(store.renew_lease(&lease).await.unwrap());
+    let after = store.look_at_lease(JOB).await.unwrap();
+    assert_ne!(before, after, "a sign of life shows");
+    assert_eq!(store.take_lease(JOB, &before).await.unwrap(), None, "its holder is alive");
+
+    store.give_lease_back(&lease).await.unwrap();
+    assert!(!store.renew_lease(&lease).await.unwrap());
+    let free = store.look_at_lease(JOB).await.unwrap();
+    assert!(free.is_free());
+    assert_eq!(store.take_lease(JOB, &free).await.unwrap().unwrap().term(), 2);
+    assert!(store.look_at_lease("another").await.unwrap().is_free());
 }
 
-async fn many_that_ask_at_once_make_one_holder(test: TestStore) {
-    let asking = (0..16).map(|number| {
-        let store = test.store.clone();
-        tokio::spawn(async move {
-            let owner = format!("owner {number}");
-            acquire(&store, "job", &owner, 60_000).await.unwrap().is_some()
-        })
-    });
-    let mut holders = 0;
-    for asked in asking.collect::<Vec<_>>() {
-        holders += usize::from(asked.await.unwrap());
+/// The clocks say nothing: the term does.
+async fn what_a_former_holder_writes_is_refused(test: TestStore) {
+    let store = &test.store;
+    let seen = store.look_at_lease(JOB).await.unwrap();
+    let old = store.take_lease(JOB, &seen).await.unwrap().unwrap();
+    let mut uow = test.begin().await;
+    require_lease(&mut uow, &old).await.unwrap();
+    uow.record(any_change(NS, "1"));
+    uow.commit().await.unwrap();
+
+    let seen = store.look_at_lease(JOB).await.unwrap();
+    let new = store.take_lease(JOB, &seen).await.unwrap().unwrap();
+    let mut uow = test.begin().await;
+    let error = require_lease(&mut uow, &old).await.unwrap_err();
+    assert!(matches!(error, Error::LeaseLost { name: JOB }), "{error}");
+    assert!(!error.is_transient(), "trying again does not help");
+    drop(uow);
+    let mut uow = test.begin().await;
+    require_lease(&mut uow, &new).await.unwrap();
+}
+
+async fn facts_are_shared(test: TestStore) {
+    let store = &test.store;
+    assert_eq!(store.shared_fact("fact", None).await.unwrap(), None);
+    assert_eq!(store.shared_fact("fact", Some("one")).await.unwrap().as_deref(), Some("one"));
+    assert_eq!(store.shared_fact("fact", Some("two")).await.unwrap().as_deref(), Some("one"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_admins_one_takes_the_lease() {
+    let test = TestStore::postgres().await;
+    let others: Vec<Store> = vec![test.other().await, test.other().await, test.other().await];
+    for round in 1..=20 {
+        let seen = test.store.look_at_lease(JOB).await.unwrap();
+        let taken = tokio::join!(
+            others[0].take_lease(JOB, &seen),
+            others[1].take_lease(JOB, &seen),
+            others[2].take_lease(JOB, &seen),
+        );
+        let won: Vec<_> =
+            [taken.0, taken.1, taken.2].into_iter().filter_map(|taken| taken.unwrap()).collect();
+        assert_eq!(won.len(), 1, "round {round}");
+        assert_eq!(won[0].term(), round);
     }
-    assert_eq!(holders, 1);
 }
 
-async fn others_see_what_an_admin_reports(test: TestStore) {
-    let report = |connection, connected, text: &str| Report {
-        connection,
-        connected,
-        report: text.to_owned(),
-    };
-    write(&test.store, "a", &[report(1, true, "{}"), report(2, true, "{}")]).await.unwrap();
-    write(&test.store, "a", &[report(2, false, "{\"left\":1}")]).await.unwrap();
-    write(&test.store, "b", &[report(1, true, "{}")]).await.unwrap();
-    pass(&test, 1_000).await;
-    // Says that it is alive; the one that left does not live by that.
-    write(&test.store, "a", &[]).await.unwrap();
-    let mut tx = test.store.read().await.unwrap();
-    let seen = of_others(&mut tx, "b", 10).await.unwrap();
-    drop(tx);
-    let [one, two] = &seen[..] else { panic!("{seen:?}") };
-    assert_eq!((one.connection, one.connected), (1, true));
-    assert!(one.silent_ms < 1_000, "{one:?}");
-    assert_eq!((two.connection, two.connected, &*two.report), (2, false, "{\"left\":1}"));
-    assert!(two.silent_ms >= 1_000, "{two:?}");
-    assert_eq!(forget(&test.store, 900).await.unwrap(), 2, "b and what left a");
-    let mut tx = test.store.read().await.unwrap();
-    assert_eq!(of_others(&mut tx, "c", 10).await.unwrap().len(), 1);
+/// A holder that is in the middle of writing is waited for: it is over before the next term begins.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_takeover_waits_for_what_is_being_written() {
+    let test = TestStore::postgres().await;
+    let seen = test.store.look_at_lease(JOB).await.unwrap();
+    let old = test.store.take_lease(JOB, &seen).await.unwrap().unwrap();
+    let mut uow = test.begin().await;
+    require_lease(&mut uow, &old).await.unwrap();
+    uow.record(any_change(NS, "1"));
+
+    let other = test.other().await;
+    let seen = other.look_at_lease(JOB).await.unwrap();
+    let taking = tokio::spawn(async move { other.take_lease(JOB, &seen).await });
+    test.somebody_waits().await;
+    uow.commit().await.unwrap();
+    let new = timeout(LIMIT, taking).await.unwrap().unwrap().unwrap().expect("as it was seen");
+    assert_eq!(new.term(), 2);
+    assert_eq!(test.sets(NS, 0).await.len(), 1);
+    let mut late = test.store.begin(actor()).await.unwrap();
+    assert!(require_lease(&mut late, &old).await.is_err());
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::super::Shared;
-use super::super::gateways::{GatewayView, Kind};
+use super::super::gateways::{GatewayView, address};
 use super::request::Caller;
 use super::states::Position;
 
@@ -17,9 +17,13 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// Most gateways that are listed.
 const MAX_LISTED: usize = 10_000;
 
-/// The gateways that poll, by namespace and address.
+/// Which gateway it is: its namespace, its address, and its name for itself with the number of its
+/// session, if it has one.
+type Key = (String, String, Option<(String, i64)>);
+
+/// The gateways that poll.
 #[derive(Debug, Default)]
-pub(in crate::publish) struct Pollers(Mutex<HashMap<(String, String), Poller>>);
+pub(in crate::publish) struct Pollers(Mutex<HashMap<Key, Poller>>);
 
 #[derive(Debug)]
 struct Poller {
@@ -45,7 +49,7 @@ impl Pollers {
         gone.into_iter().for_each(|id| shared.gateways.closed(id, now_ms));
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<(String, String), Poller>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Poller>> {
         // Every change of an entry is complete.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -54,14 +58,15 @@ impl Pollers {
 /// A gateway that has a question under way.
 pub(super) struct Listed {
     shared: Arc<Shared>,
-    key: (String, String),
+    key: Key,
     id: Option<u64>,
 }
 
 /// Lists who asks.
 pub(super) fn arrive(shared: &Arc<Shared>, namespace: &str, caller: Caller) -> Listed {
     let now_ms = shared.store.now_ms();
-    let key = (namespace.to_owned(), caller.address.clone());
+    let address = address(&caller.host, Some(caller.port));
+    let key = (namespace.to_owned(), address, caller.instance.clone());
     let mut pollers = shared.polling.pollers.lock();
     let room = pollers.len() < MAX_LISTED;
     let (id, is_new) = match pollers.get_mut(&key) {
@@ -80,9 +85,6 @@ pub(super) fn arrive(shared: &Arc<Shared>, namespace: &str, caller: Caller) -> L
     if let Some(id) = id {
         if is_new {
             shared.gateways.opened(view(shared, id, namespace, &caller, now_ms));
-        }
-        if let Some(gateway) = caller.gateway {
-            shared.gateways.named(id, gateway);
         }
         if let Some(info) = caller.info {
             shared.gateways.reported(id, info, now_ms);
@@ -114,20 +116,26 @@ impl Drop for Listed {
 }
 
 fn view(shared: &Shared, id: u64, namespace: &str, caller: &Caller, now_ms: i64) -> GatewayView {
+    let (name, session) = match &caller.instance {
+        Some((name, session)) => (name.clone(), *session),
+        None => (format!("{}-{id}", shared.store.process_id()), 0),
+    };
     GatewayView {
         id,
-        admin: shared.admin.clone(),
-        gateway: None,
+        name,
+        session,
         namespace: namespace.to_owned(),
-        address: caller.address.clone(),
-        kind: if caller.ours { Kind::Longmen } else { Kind::Stock },
+        host: caller.host.clone(),
+        port: Some(caller.port),
+        kind: if caller.ours { "longmen" } else { "stock" },
+        transport: "http",
         connected: true,
         since: now_ms,
         info: None,
-        reported_at: None,
+        heard_at: now_ms,
         epoch: None,
         version: None,
-        acknowledged_at: None,
+        in_force_since: None,
         faults: Vec::new(),
     }
 }

@@ -3,10 +3,11 @@
 use http::{HeaderMap, HeaderValue};
 use longmen_core::model::{DEFAULT_NAMESPACE, MAX_ID_BYTES};
 use longmen_core::sync::{
-    GATEWAY_HEADER, Group, NEGOTIATION_HEADER, NEGOTIATION_VERSION, POLL_INFO_HEADER,
+    Group, INSTANCE_HEADER, NEGOTIATION_HEADER, NEGOTIATION_VERSION, POLL_INFO_HEADER,
     POLL_PORT_HEADER,
 };
 
+use super::super::handshake;
 use super::answer::Refusal;
 use crate::extract::QueryArgs;
 use crate::serve::Peer;
@@ -95,10 +96,12 @@ pub(super) fn is_ours(headers: &HeaderMap) -> bool {
 /// Who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Caller {
-    /// Its address, with the port it serves on.
-    pub(super) address: String,
-    /// What it calls itself; gateways of ours do.
-    pub(super) gateway: Option<String>,
+    /// Its host.
+    pub(super) host: String,
+    /// The port it serves on.
+    pub(super) port: u16,
+    /// What it calls itself, and its own count of its sessions; gateways of ours say so.
+    pub(super) instance: Option<(String, i64)>,
     /// What it tells about its machine.
     pub(super) info: Option<String>,
     /// Whether it understands our additions.
@@ -113,10 +116,9 @@ pub(super) fn caller(headers: &HeaderMap, peer: Option<Peer>, ours: bool) -> Opt
     };
     let port: u16 = text(POLL_PORT_HEADER, 5)?.parse().ok().filter(|port| *port != 0)?;
     let host = peer.map_or_else(String::new, |peer| peer.0.ip().to_canonical().to_string());
-    let address =
-        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
-    let gateway = text(GATEWAY_HEADER, MAX_ID_BYTES).filter(|_| ours);
-    Some(Caller { address, gateway, info: text(POLL_INFO_HEADER, MAX_INFO_BYTES), ours })
+    let instance = text(INSTANCE_HEADER, MAX_ID_BYTES).filter(|_| ours);
+    let instance = instance.as_deref().and_then(handshake::instance);
+    Some(Caller { host, port, instance, info: text(POLL_INFO_HEADER, MAX_INFO_BYTES), ours })
 }
 
 #[cfg(test)]
@@ -168,9 +170,9 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.insert("x-real-port", HeaderValue::from_static(port));
             let peer = Peer("127.0.0.1:4000".parse().unwrap());
-            caller(&headers, Some(peer), false).map(|caller| caller.address)
+            caller(&headers, Some(peer), false).map(|caller| (caller.host, caller.port))
         };
-        assert_eq!(with("9195").as_deref(), Some("127.0.0.1:9195"));
+        assert_eq!(with("9195"), Some(("127.0.0.1".to_owned(), 9195)));
         assert_eq!((with("0"), with("many")), (None, None));
     }
 }

@@ -77,11 +77,7 @@ impl Gateway {
         ];
         let mut gateway = Self::open(admin.addr, &headers).await;
         assert_eq!(gateway.negotiated.as_deref(), Some("1"));
-        let resume = ClientMessage::Resume {
-            epoch: epoch.to_owned(),
-            version,
-            gateway: format!("{:x}", rand::random::<u64>()),
-        };
+        let resume = ClientMessage::Resume { epoch: epoch.to_owned(), version };
         gateway.say(&resume.to_text()).await;
         gateway
     }

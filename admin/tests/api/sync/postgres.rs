@@ -1,16 +1,16 @@
 //! Several admins on one PostgreSQL.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use longmen_admin::config::StoreConfig;
 use longmen_core::config::Secret;
-use longmen_core::sync::{ClientMessage, Payload};
+use longmen_core::sync::Payload;
 use longmen_core::test_util::postgres::fresh_database;
 
 use super::gateway::{Gateway, Set};
 use super::objects::{add_selector, begin, commit};
-use crate::support::{PASSWORD, TestAdmin};
+use crate::support::TestAdmin;
 
 /// An admin on the database of this address.
 pub(super) async fn on(url: &str) -> TestAdmin {
@@ -51,66 +51,6 @@ async fn a_change_on_one_admin_reaches_the_gateways_of_the_other() {
     assert!(set.frames.is_empty() && !set.mark.refresh);
     one.stop().await;
     other.stop().await;
-}
-
-/// Asks until the list of gateways is as expected.
-async fn until_listed(admin: &TestAdmin, expected: impl Fn(&serde_json::Value) -> bool) {
-    let token = admin.token("admin", PASSWORD).await;
-    let begun = Instant::now();
-    loop {
-        let list = admin.api(&token, "GET", "/v1/gateways", None).await;
-        if expected(&list) {
-            return;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(60), "{list:#}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_admin_lists_the_gateways_of_all_with_the_version_in_force() {
-    let (one, other, _) = two_admins().await;
-    let mut here = Gateway::ours(one.running(), "", 0).await;
-    let mut there = Gateway::ours(other.running(), "", 0).await;
-    for gateway in [&mut here, &mut there] {
-        let mark = gateway.set().await.mark;
-        let (epoch, version) = (mark.epoch, mark.version);
-        gateway.say(&ClientMessage::Ack { epoch, version, faults: Vec::new() }.to_text()).await;
-    }
-    let all_are = |state: &'static str| {
-        move |list: &serde_json::Value| {
-            let rows = list["rows"].as_array().unwrap();
-            rows.len() == 2 && rows.iter().all(|row| row["state"] == state)
-        }
-    };
-    for admin in [&one, &other] {
-        until_listed(admin, all_are("current")).await;
-    }
-    let mut uow = begin(one.running()).await;
-    add_selector(&mut uow, "next").await;
-    commit(uow).await;
-    for admin in [&one, &other] {
-        until_listed(admin, all_are("behind")).await;
-    }
-    let mark = there.set().await.mark;
-    let (epoch, version) = (mark.epoch, mark.version);
-    there.say(&ClientMessage::Ack { epoch, version, faults: Vec::new() }.to_text()).await;
-    for admin in [&one, &other] {
-        until_listed(admin, |list| {
-            let rows = list["rows"].as_array().unwrap();
-            let lags: Vec<_> = rows.iter().map(|row| row["lag"].as_u64()).collect();
-            list["version"] == version && lags.contains(&Some(0)) && lags.contains(&Some(1))
-        })
-        .await;
-    }
-    // An admin that ends says so; its gateways are gone until they come back.
-    other.stop().await;
-    until_listed(&one, |list| {
-        let rows = list["rows"].as_array().unwrap();
-        rows.iter().filter(|row| row["state"] == "offline").count() == 1
-    })
-    .await;
-    one.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

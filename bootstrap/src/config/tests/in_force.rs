@@ -215,7 +215,6 @@ fn fields_that_are_read_are_told_from_those_that_are_not() {
 fn a_switch_without_effect_is_warned_of_by_name() {
     for key in [
         "server.compression.enabled",
-        "shenyu.local.enabled",
         "shenyu.netty.http.sni.enabled",
         "shenyu.ruleMatchCache.cache.enabled",
     ] {
