@@ -10,7 +10,7 @@
 mod codec;
 mod frame;
 
-pub use codec::{BadObject, FrameError, Inbound, decode, decode_each, encode};
+pub use codec::{BadObject, FrameError, Inbound, decode, decode_each, decode_group, encode};
 pub use frame::{
     ClientMessage, Event, Frame, GatewayFault, Group, Mark, Payload, RunningMode, RunningModeKind,
 };
