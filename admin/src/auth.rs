@@ -21,4 +21,4 @@ pub use password::{Passwords, Verdict, legacy_hash};
 pub use patterns::PathPatterns;
 pub use token::{Claims, TOKEN_HEADER, issue};
 
-pub(crate) use check::{Gate, check_token};
+pub(crate) use check::{Gate, authenticated, check_token};

@@ -19,7 +19,7 @@ pub use register::{ImportConfig, RegisterConfig, RegisterType};
 pub use security::{AesConfig, DashboardConfig, SecurityConfig};
 pub use server::ServerConfig;
 pub use store::{HistoryConfig, PoolConfig, StoreConfig};
-pub use sync::{SyncConfig, WebsocketSyncConfig};
+pub use sync::{HttpSyncConfig, SyncConfig, WebsocketSyncConfig};
 
 /// The `application.yml` that is shipped, in force where there is no file.
 pub const SHIPPED: &str = include_str!("../application.yml");

@@ -11,6 +11,8 @@
 //! what its gateway asks and sends what is in its queue, in one order. Nothing here waits for a
 //! slow gateway, and nothing is told that is not committed.
 //!
+//! Gateways that poll are told by the same dispatcher: see [`polling`].
+//!
 //! Source: ShenYu 2.7.1, websocket channel; marks, catch-up and acknowledgements are ours.
 
 mod catch_up;
@@ -23,6 +25,7 @@ mod hub;
 mod missing;
 mod object;
 mod patience;
+mod polling;
 mod pruner;
 mod refreshes;
 mod reports;
@@ -52,6 +55,7 @@ pub(crate) use token::share_token;
 use dispatcher::Dispatcher;
 use hub::Hub;
 use patience::Patience;
+use polling::{Polling, States};
 use refreshes::Refreshes;
 use reports::Reporter;
 use token::SyncToken;
@@ -72,6 +76,7 @@ struct Shared {
     token: SyncToken,
     hub: Arc<Hub>,
     refreshes: Refreshes,
+    polling: Polling,
     gateways: Gateways,
     /// Instances that said that they are alive.
     instances: Instances,
@@ -87,6 +92,15 @@ struct Shared {
     poke: Notify,
 }
 
+impl Shared {
+    /// Lets go of what nobody asks for any more.
+    fn let_go(&self) {
+        self.refreshes.sweep();
+        self.polling.states.sweep();
+        self.polling.pollers.sweep(self);
+    }
+}
+
 impl Publisher {
     /// Prepares the sync: takes the configured sync token, or opens or makes the kept one.
     ///
@@ -100,6 +114,7 @@ impl Publisher {
         let patience = Patience::new(config.query_timeout);
         Ok(Self(Arc::new(Shared {
             refreshes: Refreshes::new(store.clone(), patience),
+            polling: Polling::new(States::new(store.clone(), patience), config.http.max_held),
             started_ms: store.now_ms(),
             store,
             token,
@@ -169,6 +184,12 @@ impl Publisher {
     ) {
         let connected = self.gateways().connected(namespace);
         missing::warn_of_switched_on(registry, &connected, namespace, plugins);
+    }
+
+    /// How many questions of gateways that poll are held.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.0.polling.held(self.0.config.http.max_held)
     }
 
     /// The gateways that are or were connected.

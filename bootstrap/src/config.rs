@@ -40,7 +40,7 @@ pub use netty::{
 pub use plugins::{OnMissing, PluginsConfig};
 pub use server::{CompressionConfig, ServerConfig};
 pub use snapshot::SnapshotConfig;
-pub use sync::{SyncConfig, UpstreamsMode, WebsocketSyncConfig};
+pub use sync::{HttpSyncConfig, SyncConfig, UpstreamsMode, WebsocketSyncConfig};
 pub use upstream_check::UpstreamCheckConfig;
 pub use websocket::WebsocketConfig;
 

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use longmen_core::chain::{Driver, DriverOptions, Registry, TunnelLimits, Tunnels};
+use longmen_core::config::Secret;
 use longmen_core::layer::InFlightLimit;
 use longmen_core::lifecycle::Lifecycle;
 use longmen_core::snapshot::{
@@ -30,7 +31,7 @@ use crate::operator::Operators;
 use crate::sockets;
 use crate::stack::{Filters, Parts};
 use crate::stop::Work;
-use crate::sync::{self, Applier, Identity, LinkOptions};
+use crate::sync::{self, Applier, Identity, LinkOptions, Login, PollOptions};
 use crate::upstreams;
 use crate::worker::{ConnectionLimit, Worker};
 
@@ -228,7 +229,9 @@ impl GatewayBuilder {
             metrics.states(known.clone());
         }
         let links = link_options(&config, address.port(), sessions);
+        let polls = poll_options(&config, &links);
         sync::start(links, &applier, control.handle(), &work.lifecycle, &work.served);
+        sync::start_polling(polls, &applier, control.handle(), &work.lifecycle, &work.served);
         info!(%address, %management, workers = workers.len(), "serving");
         Ok(RunningGateway {
             address,
@@ -336,6 +339,29 @@ fn link_options(config: &GatewayConfig, port: u16, sessions: Arc<AtomicUsize>) -
         master_check_interval: websocket.master_check_interval,
         max_message_bytes: websocket.max_message_bytes,
         sessions,
+    }
+}
+
+fn poll_options(config: &GatewayConfig, links: &LinkOptions) -> PollOptions {
+    let http = &config.sync.http;
+    let exposed = |secret: &Secret| secret.expose().to_owned();
+    let login = http.username.clone().map(|username| Login {
+        username,
+        password: http.password.as_ref().map(exposed).unwrap_or_default(),
+        aes: http.aes.as_ref().map(|(key, iv)| (exposed(key), exposed(iv))),
+    });
+    PollOptions {
+        urls: http.urls.clone(),
+        login,
+        token: links.token.clone(),
+        namespace: links.namespace.clone(),
+        identity: Arc::clone(&links.identity),
+        port: links.port,
+        connect_timeout: http.connect_timeout,
+        read_timeout: http.read_timeout,
+        reconnect_interval: http.reconnect_interval,
+        max_body_bytes: http.max_body_bytes,
+        sessions: Arc::clone(&links.sessions),
     }
 }
 

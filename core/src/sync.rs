@@ -10,7 +10,7 @@
 mod codec;
 mod frame;
 
-pub use codec::{BadObject, FrameError, Inbound, decode, decode_each, encode};
+pub use codec::{BadObject, FrameError, Inbound, decode, decode_each, decode_group, encode};
 pub use frame::{
     ClientMessage, Event, Frame, GatewayFault, Group, Mark, Payload, RunningMode, RunningModeKind,
 };
@@ -34,6 +34,12 @@ pub const PORT_HEADER: &str = "ClientPort";
 /// The header by which a gateway of ours says who it is: `name.n`, a name it makes up when it starts, and
 /// how many sessions it opened before. Stock peers neither send nor see it.
 pub const INSTANCE_HEADER: &str = "x-longmen-gateway";
+
+/// The header by which a gateway that polls names the port it serves on.
+pub const POLL_PORT_HEADER: &str = "x-real-port";
+
+/// The header by which a gateway that polls tells about its machine, JSON text.
+pub const POLL_INFO_HEADER: &str = "bootstrapinstanceinfo";
 
 /// The word a gateway sends to ask for the running mode.
 pub const RUNNING_MODE: &str = "RUNNING_MODE";

@@ -35,14 +35,25 @@ pub(crate) async fn check_token(
     if gate.open.matches(path) || gate.state.white_list().matches(path) {
         return next.run(request).await;
     }
-    let token = find_token(request.headers(), request.uri().query());
-    match authenticate(&gate.state, token).await {
+    match authenticated(&gate.state, request.headers(), request.uri().query()).await {
         Ok(caller) => {
             request.extensions_mut().insert(Arc::new(caller));
             next.run(request).await
         }
         Err(error) => error.into_response(),
     }
+}
+
+/// The caller of a request, by the token in its headers or its query.
+///
+/// # Errors
+/// [`ApiError::Token`] for a token that is missing or not good; failures of the store.
+pub(crate) async fn authenticated(
+    state: &AppState,
+    headers: &HeaderMap,
+    query: Option<&str>,
+) -> ApiResult<Caller> {
+    authenticate(state, find_token(headers, query)).await
 }
 
 /// The first token that is not blank: header, query parameter, cookie.

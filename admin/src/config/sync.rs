@@ -1,7 +1,7 @@
 //! `shenyu.sync.*`: the channels to gateways.
 
 use longmen_core::config::{
-    COUNT, KeySpec, Kind, Notice, Reader, Secret, Section, SizeUnit, TEXTS, TimeUnit,
+    KeySpec, Kind, Notice, Reader, Secret, Section, SizeUnit, TEXTS, TimeUnit,
 };
 
 const NOT_YET: &str = "a channel that this version does not have";
@@ -78,9 +78,26 @@ pub(super) const SECTION: Section = Section {
             "10s",
             "How long the sync waits for one answer of the database before it takes another connection; for a whole namespace twelve times as long.",
         ),
-        KeySpec::pending("shenyu.sync.http.enabled", Kind::Bool, NOT_YET),
-        KeySpec::pending("shenyu.sync.http.refreshInterval", longmen_core::config::MILLIS, NOT_YET),
-        KeySpec::pending("shenyu.sync.http.notifyBatchSize", COUNT, NOT_YET),
+        KeySpec::new(
+            "shenyu.sync.http.enabled",
+            Kind::Bool,
+            "false",
+            "Whether gateways may poll, at `/configs/fetch` and `/configs/listener`; both ask for a log-in's token or the sync token.",
+        ),
+        KeySpec::new(
+            "shenyu.sync.http.holdTime",
+            Kind::Time { unit: TimeUnit::Millis, min_ms: 1 },
+            "60s",
+            "How long a polling gateway's question is held where nothing changes; a stock gateway waits 90 s for the answer.",
+        ),
+        KeySpec::new(
+            "shenyu.sync.http.maxHeld",
+            Kind::Int { min: 1, max: 1_000_000 },
+            "1024",
+            "The most questions held at once; further ones are answered 503.",
+        ),
+        KeySpec::inert("shenyu.sync.http.refreshInterval", "the change log says what changed"),
+        KeySpec::inert("shenyu.sync.http.notifyBatchSize", "all that wait are answered at once"),
         KeySpec::pending("shenyu.sync.zookeeper.*", Kind::Any, NOT_YET),
         KeySpec::pending("shenyu.sync.nacos.*", Kind::Any, NOT_YET),
         KeySpec::pending("shenyu.sync.etcd.*", Kind::Any, NOT_YET),
@@ -95,6 +112,8 @@ pub(super) const SECTION: Section = Section {
 pub struct SyncConfig {
     /// The websocket.
     pub websocket: WebsocketSyncConfig,
+    /// The channel for gateways that poll.
+    pub http: HttpSyncConfig,
     /// The token that gateways on other machines show; `None`: the one in `token_path`, which is
     /// made at first start.
     pub token: Option<Secret>,
@@ -104,6 +123,17 @@ pub struct SyncConfig {
     pub poll_interval: std::time::Duration,
     /// How long the sync waits for one answer of the database.
     pub query_timeout: std::time::Duration,
+}
+
+/// The channel for gateways that poll.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpSyncConfig {
+    /// Whether there is one.
+    pub enabled: bool,
+    /// How long a question is held where nothing changes.
+    pub hold: std::time::Duration,
+    /// The most questions held at once.
+    pub max_held: usize,
 }
 
 /// The websocket to gateways.
@@ -148,6 +178,11 @@ impl SyncConfig {
                 silence: reader.get("shenyu.sync.websocket.silence"),
                 max_sessions: reader.get("shenyu.sync.websocket.maxSessions"),
                 queue_size: reader.get("shenyu.sync.websocket.queueSize"),
+            },
+            http: HttpSyncConfig {
+                enabled: reader.get("shenyu.sync.http.enabled"),
+                hold: reader.get("shenyu.sync.http.holdTime"),
+                max_held: reader.get("shenyu.sync.http.maxHeld"),
             },
             token: reader.secret("shenyu.sync.token"),
             token_path: reader.get("shenyu.sync.tokenPath"),

@@ -62,7 +62,7 @@ impl QueryArgs {
     }
 
     /// Names and values, in order.
-    pub(super) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 

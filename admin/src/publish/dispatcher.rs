@@ -62,7 +62,7 @@ impl Dispatcher {
                 () = stop.cancelled() => break,
                 _ = self.wake_up.next() => {}
                 () = self.shared.poke.notified() => {}
-                _ = poll.tick() => self.shared.refreshes.sweep(),
+                _ = poll.tick() => self.shared.let_go(),
             }
             // Given up at a stop: sessions end first, whatever the database does.
             let passed = tokio::select! {

@@ -16,6 +16,7 @@ use super::Shared;
 use super::gateways::GatewayView;
 use super::handshake::{Opening, admit};
 use super::hub::Dialect;
+use super::polling;
 use super::session;
 use crate::error::ApiError;
 use crate::permission::Permission;
@@ -29,13 +30,14 @@ const OUR_MESSAGE_BYTES: usize = 1024 * 1024;
 /// The routes of the sync.
 #[must_use]
 pub fn routes() -> Routes {
-    Routes::new("sync").raw(
+    let websocket = Routes::new("sync").raw(
         Method::GET,
         "/websocket",
         Permission::Own("Origin list and sync token"),
         "Opens a sync session of a gateway",
         get(websocket),
-    )
+    );
+    websocket.merge(polling::routes())
 }
 
 async fn websocket(

@@ -125,7 +125,7 @@ fn is_gateway_s(origin: &[u8]) -> bool {
 }
 
 /// Reads `name.session`; a name has at most 64 letters, digits and dashes.
-fn instance(text: &str) -> Option<(String, i64)> {
+pub(super) fn instance(text: &str) -> Option<(String, i64)> {
     let (name, session) = text.trim().split_once('.')?;
     let plain = |c: u8| c.is_ascii_alphanumeric() || c == b'-';
     let named = (1..=64).contains(&name.len()) && name.bytes().all(plain);

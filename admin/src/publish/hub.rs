@@ -147,7 +147,7 @@ impl Hub {
             (count < self.max_sessions).then_some(count + 1)
         });
         admitted.ok()?;
-        let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let id = self.number();
         let (sender, queue) = mpsc::channel(self.queue_size);
         let (end, ending) = watch::channel(None);
         let waiting_bytes = Arc::new(AtomicUsize::new(0));
@@ -226,6 +226,16 @@ impl Hub {
         drop(position.wait_for(|position| *position >= version).await);
     }
 
+    /// The position of a namespace, to be watched; it is closed when the namespace is forgotten.
+    pub(super) fn moves(&self, namespace: &str) -> watch::Receiver<u64> {
+        self.lock().entry(namespace.to_owned()).or_default().position.subscribe()
+    }
+
+    /// The number of a new connection.
+    pub(super) fn number(&self) -> u64 {
+        self.last_id.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// The namespaces that have sessions.
     pub(super) fn namespaces(&self) -> Vec<String> {
         let namespaces = self.lock();
@@ -262,7 +272,8 @@ impl Hub {
         if let Some(entry) = namespaces.get_mut(namespace) {
             entry.sessions.remove(&id);
             // Names of namespaces come from outside: those without changes are not remembered.
-            if entry.sessions.is_empty() && entry.floor == 0 {
+            let watched = entry.position.receiver_count() > 0;
+            if entry.sessions.is_empty() && entry.floor == 0 && !watched {
                 namespaces.remove(namespace);
             }
         }

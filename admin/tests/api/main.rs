@@ -11,6 +11,7 @@ mod login;
 mod odd_texts;
 mod permissions;
 mod plugins;
+mod polling;
 mod registration;
 mod replay;
 mod resources_lists;

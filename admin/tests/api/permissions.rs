@@ -23,6 +23,9 @@ const OPEN: &[&str] = &[
     "GET /platform/login",
     "GET /platform/secretInfo",
     "GET /websocket",
+    // Guarded by their handlers, and by tests of their own.
+    "GET /configs/fetch",
+    "POST /configs/listener",
 ];
 
 /// A token of nobody, one without signature, and one of another key.

@@ -58,12 +58,21 @@ impl TestAdmin {
 
     /// On a fresh database of this kind.
     pub(crate) async fn on(database: Database) -> Self {
+        Self::on_with(database, |_| {}).await
+    }
+
+    pub(crate) async fn on_with(database: Database, change: impl FnOnce(&mut AdminConfig)) -> Self {
         match database {
-            Database::Sqlite => Self::start().await,
+            Database::Sqlite => Self::with(change).await,
             Database::Postgres => {
                 let made = tokio::task::spawn_blocking(fresh_database).await;
                 let url = Secret::new(made.unwrap());
-                Self::with(|config| config.store = StoreConfig::Postgres { url }).await
+                let store = StoreConfig::Postgres { url };
+                Self::with(|config| {
+                    config.store = store;
+                    change(config);
+                })
+                .await
             }
         }
     }
@@ -79,6 +88,8 @@ impl TestAdmin {
         config.security.admin_password_path = folder.path().join("admin-password");
         // Tests that register what nobody listens at; those about probes say otherwise.
         config.register.checked = false;
+        // Off unless configured.
+        config.sync.http.enabled = true;
         change(&mut config);
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let admin = Admin::builder(config).start().await.unwrap();

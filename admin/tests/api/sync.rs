@@ -12,3 +12,5 @@ mod postgres;
 mod refresh;
 mod restore;
 mod sessions;
+
+pub(crate) use refresh::as_seeded;

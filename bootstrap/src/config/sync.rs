@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use longmen_core::config::{
-    KeySpec, Kind, MILLIS, Reader, Secret, Section, SizeUnit, TEXTS, TimeUnit,
-};
+use longmen_core::config::{KeySpec, Kind, Reader, Secret, Section, SizeUnit, TimeUnit};
 use longmen_core::setting_words;
 
 /// How an upstream list from an admin is taken.
@@ -27,7 +25,6 @@ const POSITIVE_MILLIS: Kind = Kind::Time { unit: TimeUnit::Millis, min_ms: 1 };
 
 /// The sources that this version cannot read, by the key that switches each on.
 const OTHER_SOURCES: &[&str] = &[
-    "shenyu.sync.http.url",
     "shenyu.sync.zookeeper.url",
     "shenyu.sync.nacos.url",
     "shenyu.sync.etcd.url",
@@ -101,15 +98,57 @@ pub(super) const SECTION: Section = Section {
             "auto",
             "How an upstream list is taken: it replaces what was there, is merged into it, or `auto` by the kind of its source.",
         ),
-        KeySpec::pending("shenyu.sync.http.url", TEXTS, NOT_YET),
-        KeySpec::pending("shenyu.sync.http.username", Kind::Text, NOT_YET),
-        KeySpec::pending("shenyu.sync.http.password", Kind::Secret, NOT_YET),
-        KeySpec::pending("shenyu.sync.http.aesSecretKey", Kind::Secret, NOT_YET),
-        KeySpec::pending("shenyu.sync.http.aesSecretIv", Kind::Secret, NOT_YET),
-        KeySpec::pending("shenyu.sync.http.delayTime", MILLIS, NOT_YET),
-        KeySpec::pending("shenyu.sync.http.connectionTimeout", MILLIS, NOT_YET),
-        KeySpec::pending("shenyu.sync.http.readTimeout", MILLIS, NOT_YET),
-        KeySpec::pending("shenyu.sync.http.writeTimeout", MILLIS, NOT_YET),
+        KeySpec::new(
+            "shenyu.sync.http.url",
+            Kind::List(&Kind::Url(&["http://"])),
+            "",
+            "The addresses of the admins that are polled, such as `http://localhost:9095`, in place of the websocket.",
+        ),
+        KeySpec::new(
+            "shenyu.sync.http.username",
+            Kind::Text,
+            "",
+            "The user that polling logs in as; without one `shenyu.sync.token` is shown, which only our admin takes.",
+        ),
+        KeySpec::new("shenyu.sync.http.password", Kind::Secret, "", "That user's password."),
+        KeySpec::new(
+            "shenyu.sync.http.aesSecretKey",
+            Kind::Secret,
+            "",
+            "The key by which the password is encrypted on its way: 16, 24 or 32 bytes, `shenyu.aes.secret.key` of the admin.",
+        ),
+        KeySpec::new(
+            "shenyu.sync.http.aesSecretIv",
+            Kind::Secret,
+            "",
+            "The initial vector that goes with it: 16 bytes.",
+        ),
+        KeySpec::new(
+            "shenyu.sync.http.connectionTimeout",
+            POSITIVE_MILLIS,
+            "10s",
+            "How long connecting to a polled admin may take.",
+        ),
+        KeySpec::new(
+            "shenyu.sync.http.readTimeout",
+            POSITIVE_MILLIS,
+            "90s",
+            "How long the answer to a question may take; admins hold one for 60 s.",
+        ),
+        KeySpec::new(
+            "shenyu.sync.http.reconnectInterval",
+            POSITIVE_MILLIS,
+            "5s",
+            "The longest pause after a question without an answer; the first is 100 ms and doubles, with jitter.",
+        ),
+        KeySpec::new(
+            "shenyu.sync.http.maxBodySize",
+            Kind::Size { unit: SizeUnit::Bytes, min: 1_048_576 },
+            "256MB",
+            "The largest answer taken from a polled admin.",
+        ),
+        KeySpec::inert("shenyu.sync.http.delayTime", "the next question follows at once"),
+        KeySpec::inert("shenyu.sync.http.writeTimeout", "a question is sent in one piece"),
         KeySpec::pending("shenyu.sync.zookeeper.url", Kind::Text, NOT_YET),
         KeySpec::pending("shenyu.sync.zookeeper.*", Kind::Any, NOT_YET),
         KeySpec::pending("shenyu.sync.nacos.url", Kind::Text, NOT_YET),
@@ -138,10 +177,33 @@ pub(super) const SECTION: Section = Section {
 pub struct SyncConfig {
     /// The admins' websockets; empty: no admin.
     pub websocket: WebsocketSyncConfig,
+    /// The admins that are polled; without urls none is.
+    pub http: HttpSyncConfig,
     /// The token shown to our admin.
     pub token: Option<Secret>,
     /// How an upstream list is taken.
     pub upstreams: UpstreamsMode,
+}
+
+/// The admins that are polled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpSyncConfig {
+    /// Addresses with scheme `http`, in the order written; empty: nobody is polled.
+    pub urls: Vec<String>,
+    /// The user that logs in; `None`: the token is shown.
+    pub username: Option<String>,
+    /// The user's password.
+    pub password: Option<Secret>,
+    /// Key and initial vector by which the password is encrypted on its way.
+    pub aes: Option<(Secret, Secret)>,
+    /// How long connecting may take.
+    pub connect_timeout: Duration,
+    /// How long the answer to a question may take.
+    pub read_timeout: Duration,
+    /// The longest pause after a question without an answer.
+    pub reconnect_interval: Duration,
+    /// The largest answer taken, in bytes.
+    pub max_body_bytes: usize,
 }
 
 /// The websocket to the admins.
@@ -177,18 +239,59 @@ impl SyncConfig {
             reconnect_interval: reader.get("shenyu.sync.websocket.reconnectInterval"),
             max_message_bytes: reader.get("shenyu.sync.websocket.maxMessageSize"),
         };
-        if !reader.is_set("shenyu.sync.websocket.urls") {
+        let http = HttpSyncConfig::read(reader);
+        if !reader.is_set("shenyu.sync.websocket.urls") && !reader.is_set("shenyu.sync.http.url") {
             // A gateway without data would answer every request with "no such route".
             for path in OTHER_SOURCES {
                 if reader.is_set(path) {
-                    reader.reject(path, "is a source of data that this version does not have; expected shenyu.sync.websocket.urls");
+                    reader.reject(path, "is a source of data that this version does not have; expected shenyu.sync.websocket.urls or shenyu.sync.http.url");
                 }
             }
         }
+        if !websocket.urls.is_empty() && !http.urls.is_empty() {
+            // Both would bring the same, one after the other and each in its own steps.
+            reader.reject(
+                "shenyu.sync.http.url",
+                "is a second source of data beside shenyu.sync.websocket.urls; expected one of them",
+            );
+        }
         Self {
             websocket,
+            http,
             token: reader.secret("shenyu.sync.token"),
             upstreams: reader.get("shenyu.sync.upstreams"),
         }
+    }
+}
+
+impl HttpSyncConfig {
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let http = Self {
+            urls: reader.list("shenyu.sync.http.url"),
+            username: Some(reader.get("shenyu.sync.http.username"))
+                .filter(|name: &String| !name.is_empty()),
+            password: reader.secret("shenyu.sync.http.password"),
+            aes: reader
+                .secret("shenyu.sync.http.aesSecretKey")
+                .zip(reader.secret("shenyu.sync.http.aesSecretIv")),
+            connect_timeout: reader.get("shenyu.sync.http.connectionTimeout"),
+            read_timeout: reader.get("shenyu.sync.http.readTimeout"),
+            reconnect_interval: reader.get("shenyu.sync.http.reconnectInterval"),
+            max_body_bytes: reader.get("shenyu.sync.http.maxBodySize"),
+        };
+        if let Some((key, iv)) = &http.aes
+            && let Err(fault) = crate::sync::check_aes(key.expose(), iv.expose())
+        {
+            reader.reject("shenyu.sync.http.aesSecretKey", fault);
+        }
+        let with_token = reader.secret("shenyu.sync.token").is_some();
+        if !http.urls.is_empty() && http.username.is_none() && !with_token {
+            reader.reject(
+                "shenyu.sync.http.url",
+                "needs somebody who logs in; expected shenyu.sync.http.username, or \
+                 shenyu.sync.token for an admin of Longmen",
+            );
+        }
+        http
     }
 }

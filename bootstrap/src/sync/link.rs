@@ -17,10 +17,10 @@ use super::session::{Session, SessionError};
 use super::{Applier, ours, stock};
 
 /// The first wait after a failed attempt; doubled up to the reconnect interval.
-const FIRST_WAIT: Duration = Duration::from_millis(100);
+pub(super) const FIRST_WAIT: Duration = Duration::from_millis(100);
 
 /// A session that lasted this long was a good one: the next wait begins small again.
-const GOOD: Duration = Duration::from_secs(5);
+pub(super) const GOOD: Duration = Duration::from_secs(5);
 
 /// How long a link that takes over waits at most: gateways that lost the same admin do not all come to the
 /// next one in the same moment, and yet well within a second.
@@ -71,10 +71,10 @@ pub(crate) struct LinkOptions {
 }
 
 /// A session that is open.
-struct Open<'a>(&'a AtomicUsize);
+pub(super) struct Open<'a>(&'a AtomicUsize);
 
 impl<'a> Open<'a> {
-    fn count(sessions: &'a AtomicUsize) -> Self {
+    pub(super) fn count(sessions: &'a AtomicUsize) -> Self {
         sessions.fetch_add(1, Ordering::Relaxed);
         Self(sessions)
     }
@@ -209,6 +209,6 @@ impl Link {
 }
 
 /// Spread over the upper half, so that gateways that lost the same admin do not return at once.
-fn jittered(wait: Duration) -> Duration {
+pub(super) fn jittered(wait: Duration) -> Duration {
     wait.mul_f64(rand::rng().random_range(0.5..=1.0))
 }

@@ -6,13 +6,18 @@ use serde_json::json;
 ///
 /// Source: ShenYu 2.7.1, instance report over the websocket.
 pub(super) fn text() -> String {
+    json!({"bootstrapInstanceInfo": info()}).to_string()
+}
+
+/// What there is to tell, JSON text.
+pub(super) fn info() -> String {
     let info = json!({
         "arch": std::env::consts::ARCH,
         "operatingSystem": std::env::consts::OS,
         "availableProcessors": std::thread::available_parallelism().map_or(1, usize::from),
         "totalMemorySizeGB": format!("{:.2}GB", memory_kib() as f64 / 1_048_576.0),
     });
-    json!({"bootstrapInstanceInfo": info.to_string()}).to_string()
+    info.to_string()
 }
 
 /// The machine's memory; 0 where the system does not tell.

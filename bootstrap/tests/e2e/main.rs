@@ -15,6 +15,7 @@ mod master_check;
 mod observed;
 mod odd_requests;
 mod operators;
+mod polling;
 mod process_log;
 mod slow_clients;
 mod standard;

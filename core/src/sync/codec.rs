@@ -129,6 +129,19 @@ pub fn decode_each(text: &str) -> Result<(Inbound, Vec<BadObject>), FrameError> 
     Ok((Inbound::Data(Frame { event, payload, mark }), bad))
 }
 
+/// Reads the objects of one group, a JSON list; those that cannot be read are told beside the rest.
+///
+/// # Errors
+/// It is no list.
+pub fn decode_group(
+    group: Group,
+    objects: &RawValue,
+) -> Result<(Payload, Vec<BadObject>), serde_json::Error> {
+    let mut bad = Vec::new();
+    let payload = read_payload(group, objects, &mut bad)?;
+    Ok((payload, bad))
+}
+
 fn read_payload(
     group: Group,
     raw: &RawValue,

@@ -39,7 +39,7 @@ pub(super) fn in_id_order(frame: &mut Value) {
 
 /// The recorded admin ran on H2, whose seed is not quite that of the other stores
 /// (golden/README.md): plugin 66 is missing, `aiProxy` has another sort.
-pub(super) fn as_seeded(frame: &mut Value) {
+pub(crate) fn as_seeded(frame: &mut Value) {
     // Only a whole list tells of the seed.
     let whole = frame["data"].as_array().is_some_and(|plugins| plugins.len() > 40);
     if frame["groupType"] != "PLUGIN" || !whole {

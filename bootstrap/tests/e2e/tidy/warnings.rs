@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 use super::root;
 
 /// Lines at `warn` and above without a throttle, by file: how many, and what bounds them.
-const BOUNDED_OTHERWISE: [(&str, usize, &str); 15] = [
+const BOUNDED_OTHERWISE: [(&str, usize, &str); 17] = [
     ("bootstrap/src/descriptors.rs", 2, "at the start"),
     ("bootstrap/src/handover.rs", 2, "once"),
     ("bootstrap/src/handover/following.rs", 5, "once, at the start"),
     ("bootstrap/src/keep.rs", 3, "once, at the start"),
     ("bootstrap/src/stop.rs", 1, "at the stop"),
     ("bootstrap/src/sync/link.rs", 1, "the admin, with growing waits"),
+    ("bootstrap/src/sync/polling/known.rs", 2, "the admin, once for each state of a group"),
+    ("bootstrap/src/sync/polling/link.rs", 2, "the admin, with growing waits"),
     ("bootstrap/src/sync/stock.rs", 4, "the admin"),
     ("bootstrap/src/worker.rs", 4, "once for each worker, and then it stops"),
     ("core/src/config/problem.rs", 1, "at the start"),
