@@ -62,6 +62,21 @@ impl Glob {
         regexes.whole(&text, Flavour { dot_all: true, any_case: false }).map(Self::Regex)
     }
 
+    /// Writes a regular expression that matches, within a segment, all that fits, and perhaps more.
+    pub(super) fn write_wider(&self, out: &mut String) {
+        let Self::Tokens(tokens) = self else {
+            return out.push_str("[^/]*");
+        };
+        let mut utf8 = [0; 4];
+        for token in tokens {
+            match token {
+                Token::Char(c) => out.push_str(&regex::escape(c.encode_utf8(&mut utf8))),
+                Token::One => out.push_str("[^/]"),
+                Token::Run => out.push_str("[^/]*"),
+            }
+        }
+    }
+
     /// Whether the whole of `text` fits.
     pub(super) fn matches(&self, text: &str) -> bool {
         match self {
