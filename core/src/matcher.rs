@@ -14,12 +14,14 @@ mod cache;
 mod entry;
 mod index;
 mod linear;
+mod map;
 mod planted;
 
 pub use cache::MatchCacheOptions;
 pub use entry::{Entry, EntryKind, Matchable, Precedence};
 pub use index::{Index, IndexOptions};
 pub use linear::{EntryOutcome, Linear, Verdict};
+pub(crate) use map::Map;
 pub(crate) use planted::{Planted, planted};
 
 #[cfg(test)]

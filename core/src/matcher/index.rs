@@ -11,7 +11,6 @@
 mod bucket;
 mod hash;
 mod keys;
-mod map;
 mod path;
 mod scan;
 mod trie;
@@ -19,10 +18,10 @@ mod trie;
 use std::sync::{Arc, OnceLock};
 
 use self::bucket::{Best, Request};
-use self::map::Map;
 use self::path::Segments;
 use self::trie::{Reached, Trie};
 use super::cache::{MatchCache, MatchCacheOptions};
+use super::map::Map;
 use super::{EntryOutcome, Linear, Matchable, Planted, planted};
 use crate::condition::{Hint, PathTest, RequestView};
 use crate::model::Condition;
@@ -55,11 +54,14 @@ pub struct Index<M> {
     /// How many entries of the tree have a condition by `pathPattern`.
     decoding: usize,
     last: Option<M>,
-    blocked: Arc<Vec<M>>,
+    blocked: Option<Arc<Vec<M>>>,
     /// Whether the last entry is to be found anew.
     last_gone: bool,
+    /// Whether there are changes to put in force.
+    changed: bool,
     /// Fresh after each change, so that it never knows an answer of before.
-    cache: Arc<OnceLock<MatchCache>>,
+    /// There is none for few entries.
+    cache: Option<Arc<OnceLock<MatchCache>>>,
 }
 
 impl<M: Matchable + Clone + Send + Sync + 'static> Index<M> {
@@ -73,9 +75,10 @@ impl<M: Matchable + Clone + Send + Sync + 'static> Index<M> {
             trie: Trie::new(),
             decoding: 0,
             last: None,
-            blocked: Arc::default(),
+            blocked: None,
             last_gone: false,
-            cache: Arc::default(),
+            changed: false,
+            cache: None,
         }
     }
 
@@ -87,14 +90,17 @@ impl<M: Matchable + Clone + Send + Sync + 'static> Index<M> {
         }
         let request = Request { view };
         let reached = self.reach(view.effective_path());
-        if self.options.cache.enabled && self.is_cacheable(&reached, &request) {
-            return self.find_cached(&reached, &request);
+        if let Some(cache) = &self.cache
+            && self.is_cacheable(&reached, &request)
+        {
+            return self.find_cached(cache, &reached, &request);
         }
         Self::first(&reached, &request)
     }
 
     /// Puts an entry in place of the one with its id. [`finish`](Self::finish) ends a row of changes.
     pub fn put(&mut self, item: M) {
+        self.changed = true;
         let was_last = self.last.as_ref().is_some_and(|last| last.entry().id == item.entry().id);
         let keeps_old = planted(Planted::DisabledKept) && !item.entry().enabled;
         if keeps_old {
@@ -107,7 +113,7 @@ impl<M: Matchable + Clone + Send + Sync + 'static> Index<M> {
             self.last = Some(item.clone());
         }
         if item.blocked() {
-            Arc::make_mut(&mut self.blocked).push(item.clone());
+            Arc::make_mut(self.blocked.get_or_insert_default()).push(item.clone());
         }
         let later = |last: &M| last.entry().list_order(item.entry()).is_lt();
         if self.last.as_ref().is_none_or(later) {
@@ -123,8 +129,10 @@ impl<M: Matchable + Clone + Send + Sync + 'static> Index<M> {
     pub fn take(&mut self, id: &str) -> Option<M> {
         let wanted = |known: &M| *known.entry().id == *id;
         let item = self.records.remove(hash::of(id.as_bytes()), wanted)?;
-        if item.blocked() {
-            Arc::make_mut(&mut self.blocked).retain(|known| *known.entry().id != *id);
+        self.changed = true;
+        if let Some(blocked) = self.blocked.as_mut().filter(|_| item.blocked()) {
+            Arc::make_mut(blocked).retain(|known| *known.entry().id != *id);
+            self.blocked = self.blocked.take().filter(|blocked| !blocked.is_empty());
         }
         if self.last.as_ref().is_some_and(wanted) {
             self.last = None;
@@ -139,8 +147,11 @@ impl<M: Matchable + Clone + Send + Sync + 'static> Index<M> {
         Some(item)
     }
 
-    /// Puts the changes since the last call in force. Without changes there is nothing to call it for.
+    /// Puts the changes since the last call in force. Without any, cache and all stay as they are.
     pub fn finish(&mut self) {
+        if !std::mem::take(&mut self.changed) {
+            return;
+        }
         if std::mem::take(&mut self.last_gone) {
             let mut last: Option<&M> = None;
             self.records.for_each(&mut |item: &M| {
@@ -160,8 +171,9 @@ impl<M: Matchable + Clone + Send + Sync + 'static> Index<M> {
             }
         }
         self.trie.finish();
-        if !planted(Planted::CacheOutlivesEdit) {
-            self.cache = Arc::default();
+        if self.cache.is_none() || !planted(Planted::CacheOutlivesEdit) {
+            let cached = self.linear.is_none() && self.options.cache.enabled;
+            self.cache = cached.then(Arc::default);
         }
     }
 
@@ -181,7 +193,7 @@ impl<M: Matchable + Clone + Send + Sync + 'static> Index<M> {
     /// The entries that cannot be used as they are configured, in no order.
     #[must_use]
     pub fn blocked(&self) -> &[M] {
-        &self.blocked
+        self.blocked.as_deref().map_or(&[], Vec::as_slice)
     }
 
     /// All entries, in no order.
@@ -265,11 +277,12 @@ impl<M: Matchable + Clone + Send + Sync + 'static> Index<M> {
     #[cold]
     fn find_cached<'m, V: RequestView + ?Sized>(
         &'m self,
+        cache: &OnceLock<MatchCache>,
         reached: &Reached<'m, M>,
         request: &Request<'_, V>,
     ) -> Option<&'m M> {
         let path = request.view.effective_path();
-        let cache = self.cache.get_or_init(|| MatchCache::new(self.options.cache));
+        let cache = cache.get_or_init(|| MatchCache::new(self.options.cache));
         if let Some(answer) = cache.get(path) {
             return self.get(&answer?);
         }
@@ -288,14 +301,14 @@ impl<M: Matchable + Clone + Send + Sync + 'static> Index<M> {
     /// Whether no entry has left anything behind.
     #[cfg(test)]
     pub(super) fn is_bare(&self) -> bool {
-        let nothing = self.records.len() == 0 && self.blocked.is_empty() && self.last.is_none();
+        let nothing = self.records.len() == 0 && self.blocked.is_none() && self.last.is_none();
         nothing && self.trie.is_empty() && self.decoding == 0
     }
 
     /// How many answers the cache holds.
     #[cfg(test)]
     pub(super) fn remembered(&self) -> u64 {
-        self.cache.get().map_or(0, MatchCache::len)
+        self.cache.as_ref().and_then(|cache| cache.get()).map_or(0, MatchCache::len)
     }
 }
 

@@ -8,10 +8,10 @@ use smallvec::SmallVec;
 
 use super::hash;
 use super::keys::{Facet, facets};
-use super::map::Map;
 use super::path::split;
 use super::scan::Scan;
 use crate::condition::RequestView;
+use crate::matcher::map::Map;
 use crate::matcher::{Matchable, Planted, planted};
 
 /// Up to this many entries are asked one by one.

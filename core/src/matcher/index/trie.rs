@@ -10,9 +10,9 @@ use smallvec::SmallVec;
 use super::bucket::Bucket;
 use super::hash::{self, Mark, ROOT, below, marked};
 use super::keys::{End, MOST_BEGINNING, PathKey, Token};
-use super::map::Map;
 use super::path::{Segment, Segments};
 use crate::matcher::Matchable;
+use crate::matcher::map::Map;
 
 /// The lists that a path leads to. Every entry that takes the path is in one of them.
 pub(super) type Reached<'t, M> = SmallVec<[&'t Bucket<M>; 8]>;

@@ -15,7 +15,7 @@ const MAX_SHIFT: u32 = 60;
 
 /// A persistent map. Several values may have the same key, where those who use it tell them apart.
 #[derive(Debug, Clone)]
-pub(super) struct Map<V> {
+pub(crate) struct Map<V> {
     root: Node<V>,
     len: usize,
 }
@@ -29,21 +29,21 @@ enum Node<V> {
 }
 
 impl<V: Clone> Map<V> {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { root: Node::Empty, len: 0 }
     }
 
-    pub(super) const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.len
     }
 
     /// The value of a key.
-    pub(super) fn get(&self, key: u64) -> Option<&V> {
+    pub(crate) fn get(&self, key: u64) -> Option<&V> {
         self.find(key, |_| true)
     }
 
     /// The value of a key that is wanted.
-    pub(super) fn find(&self, key: u64, wanted: impl Fn(&V) -> bool) -> Option<&V> {
+    pub(crate) fn find(&self, key: u64, wanted: impl Fn(&V) -> bool) -> Option<&V> {
         let mut node = &self.root;
         let mut shift = 0;
         loop {
@@ -63,7 +63,7 @@ impl<V: Clone> Map<V> {
     }
 
     /// The value of a key that is wanted, to be changed; made if there is none.
-    pub(super) fn entry(
+    pub(crate) fn entry(
         &mut self,
         key: u64,
         wanted: impl Fn(&V) -> bool,
@@ -83,7 +83,7 @@ impl<V: Clone> Map<V> {
     }
 
     /// The value of a key, to be changed.
-    pub(super) fn get_mut(&mut self, key: u64) -> Option<&mut V> {
+    pub(crate) fn get_mut(&mut self, key: u64) -> Option<&mut V> {
         self.get(key)?;
         let leaf = Self::leaf(&mut self.root, key);
         let at = leaf.partition_point(|(known, _)| *known < key);
@@ -91,7 +91,7 @@ impl<V: Clone> Map<V> {
     }
 
     /// Adds a value, also where the key is there already.
-    pub(super) fn insert(&mut self, key: u64, value: V) {
+    pub(crate) fn insert(&mut self, key: u64, value: V) {
         let leaf = Self::leaf(&mut self.root, key);
         let at = leaf.partition_point(|(known, _)| *known < key);
         grow(leaf);
@@ -100,7 +100,7 @@ impl<V: Clone> Map<V> {
     }
 
     /// Takes out the value of a key that is wanted.
-    pub(super) fn remove(&mut self, key: u64, wanted: impl Fn(&V) -> bool) -> Option<V> {
+    pub(crate) fn remove(&mut self, key: u64, wanted: impl Fn(&V) -> bool) -> Option<V> {
         self.find(key, &wanted)?;
         let leaf = Self::leaf(&mut self.root, key);
         let from = leaf.partition_point(|(known, _)| *known < key);
@@ -113,8 +113,16 @@ impl<V: Clone> Map<V> {
         Some(value)
     }
 
+    /// Puts a value in place of the one with that key. For keys that only one value has.
+    pub(crate) fn replace(&mut self, key: u64, value: V) {
+        match self.get_mut(key) {
+            Some(known) => *known = value,
+            None => self.insert(key, value),
+        }
+    }
+
     /// Hands every value to `each`.
-    pub(super) fn for_each<'m>(&'m self, each: &mut impl FnMut(&'m V)) {
+    pub(crate) fn for_each<'m>(&'m self, each: &mut impl FnMut(&'m V)) {
         self.root.for_each(each);
     }
 
