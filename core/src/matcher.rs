@@ -25,4 +25,4 @@ pub(crate) use map::Map;
 pub(crate) use planted::{Planted, planted};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -22,3 +22,6 @@ pub use part::{
 pub use publish::{MatchingOptions, Published, Publisher, PublisherOptions};
 pub use state::{ConfigState, Dirty, MissingPlugin, UpstreamMode};
 pub use store::SnapshotStore;
+
+#[cfg(test)]
+mod tests;

@@ -307,7 +307,7 @@ impl<M: Matchable + Clone + Send + Sync + 'static> Index<M> {
 
     /// How many answers the cache holds.
     #[cfg(test)]
-    pub(super) fn remembered(&self) -> u64 {
+    pub(crate) fn remembered(&self) -> u64 {
         self.cache.as_ref().and_then(|cache| cache.get()).map_or(0, MatchCache::len)
     }
 }

@@ -1,6 +1,6 @@
 //! Choice among entries, and the proof that the early exit changes nothing.
 
-mod generate;
+pub(crate) mod generate;
 mod index;
 mod replay;
 

@@ -12,24 +12,24 @@ use crate::matcher::{Entry, EntryKind};
 use crate::model::Condition;
 
 /// One of `all`.
-fn pick<T: Copy>(rng: &mut StdRng, all: &[T]) -> T {
+pub(crate) fn pick<T: Copy>(rng: &mut StdRng, all: &[T]) -> T {
     *all.choose(rng).unwrap()
 }
 
 /// What an entry is made of, before it is compiled.
 #[derive(Debug, Clone)]
-pub(super) struct Draft {
-    pub(super) id: String,
-    pub(super) sort: i32,
-    pub(super) enabled: bool,
-    pub(super) kind: EntryKind,
-    pub(super) mode: i32,
-    pub(super) conditions: Vec<Condition>,
+pub(crate) struct Draft {
+    pub(crate) id: String,
+    pub(crate) sort: i32,
+    pub(crate) enabled: bool,
+    pub(crate) kind: EntryKind,
+    pub(crate) mode: i32,
+    pub(crate) conditions: Vec<Condition>,
 }
 
 impl Draft {
     /// A random entry; `taste` says what its table is like, so that tables differ.
-    pub(super) fn random(rng: &mut StdRng, id: String, taste: u32) -> Self {
+    pub(crate) fn random(rng: &mut StdRng, id: String, taste: u32) -> Self {
         let kind = match rng.random_range(0..40) {
             0 => EntryKind::Full,
             1 => EntryKind::Other,
@@ -48,7 +48,7 @@ impl Draft {
         Self { id, sort: rng.random_range(0..3), enabled, kind, mode, conditions }
     }
 
-    pub(super) fn compile(&self, compiler: &mut Compiler) -> Arc<Entry> {
+    pub(crate) fn compile(&self, compiler: &mut Compiler) -> Arc<Entry> {
         let conditions = compiler.compile(self.mode, &self.conditions).conditions;
         Arc::new(Entry {
             id: self.id.as_str().into(),
@@ -170,7 +170,7 @@ fn plain_path(rng: &mut StdRng) -> String {
 }
 
 /// A random request.
-pub(super) fn request(rng: &mut StdRng) -> Request {
+pub(crate) fn request(rng: &mut StdRng) -> Request {
     const SEGMENTS: [&str; 20] = [
         "a", "a", "a", "a", "b", "b", "b", "b", "c", "c", "ab", "x1", "z", "a%20b", "%61", "a;v=1",
         ";x", "", "b%2Fc", "a%zz",
@@ -190,7 +190,7 @@ pub(super) fn request(rng: &mut StdRng) -> Request {
 }
 
 /// A request for the path that differs from others in everything else.
-pub(super) fn vary(rng: &mut StdRng, path: &str) -> Request {
+pub(crate) fn vary(rng: &mut StdRng, path: &str) -> Request {
     let mut request = Request::get("/");
     path.clone_into(&mut request.path);
     request.query = pick(rng, &["", "q=1", "q=2"]).to_owned();
