@@ -284,6 +284,7 @@ fn publisher_options(config: &GatewayConfig, upstreams: &EndpointRegistry) -> Pu
         },
         zone: config.time_zone.time_zone(),
         endpoints: upstreams.clone(),
+        matching: config.match_cache.matching(),
     }
 }
 

@@ -35,7 +35,7 @@ pub use fault::{CompileFault, ConditionField};
 pub use path::{PathFault, canonical, check_path};
 pub use path_pattern::PathPattern;
 pub(crate) use predicate::Source;
-pub(crate) use step::{Step, regex_head};
+pub(crate) use step::{Step, regex_core, regex_head};
 pub(crate) use text::escape_at;
 pub use text::{cookie_value, header_text, headers_cookie, query_value};
 pub use validate::validate;

@@ -139,6 +139,20 @@ impl AntPattern {
         (self.tail > 0).then_some(text)
     }
 
+    /// The longest text that stands in every path the pattern takes.
+    pub(crate) fn core(&self) -> &str {
+        let mut walk = Segments::new(&self.text);
+        let texts = self.segments.iter().map(|segment| {
+            let text = walk.next().unwrap_or_default();
+            match segment {
+                Segment::Literal(..) => text,
+                Segment::Glob(glob) => glob.core(text),
+                Segment::Star | Segment::Variable | Segment::Rest => "",
+            }
+        });
+        texts.max_by_key(|text| text.len()).unwrap_or_default()
+    }
+
     /// A regular expression that matches every path the pattern takes, and perhaps others.
     pub(crate) fn wider_regex(&self) -> String {
         let mut out = String::from(r"\A");

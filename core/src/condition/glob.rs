@@ -62,6 +62,21 @@ impl Glob {
         regexes.whole(&text, Flavour { dot_all: true, any_case: false }).map(Self::Regex)
     }
 
+    /// The longest text in all that fits; `pattern` is what it was compiled from.
+    pub(super) fn core<'p>(&self, pattern: &'p str) -> &'p str {
+        let longest = |parts: Vec<Part<'p>>| {
+            let texts = parts.into_iter().map(|part| match part {
+                Part::Literal(text) => text,
+                Part::One | Part::Run | Part::Variable { .. } => "",
+            });
+            texts.max_by_key(|text| text.len()).unwrap_or_default()
+        };
+        match self {
+            Self::Tokens(_) => longest(parts(pattern)),
+            Self::Regex(_) => "",
+        }
+    }
+
     /// Writes a regular expression that matches, within a segment, all that fits, and perhaps more.
     pub(super) fn write_wider(&self, out: &mut String) {
         let Self::Tokens(tokens) = self else {

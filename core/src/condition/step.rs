@@ -61,6 +61,93 @@ pub(crate) fn regex_head(pattern: &str) -> String {
     }
 }
 
+/// The longest text that stands in everything `pattern` matches, as far as can be told by reading its
+/// outermost level; empty where nothing can be told.
+pub(crate) fn regex_core(pattern: &str) -> String {
+    let (mut run, mut longest) = (String::new(), String::new());
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        let mut tail = &rest[c.len_utf8()..];
+        let mut literal = None;
+        match c {
+            '|' => return String::new(),
+            '\\' => {
+                let Some(escaped) = tail.chars().next() else { return String::new() };
+                tail = &tail[escaped.len_utf8()..];
+                // `\<` and `\>` are no characters but edges of words.
+                literal = Some(escaped).filter(|c| c.is_ascii_punctuation() && !"<>".contains(*c));
+                if literal.is_none() && tail.starts_with('{') {
+                    // The name of a class.
+                    tail = tail.split_once('}').map_or("", |(_, after)| after);
+                }
+            }
+            '[' => match after_class(tail) {
+                Some(after) => tail = after,
+                None => return String::new(),
+            },
+            '(' => match after_group(tail) {
+                Some(after) => tail = after,
+                None => return String::new(),
+            },
+            '^' | '$' | '.' | ']' | ')' | '{' | '}' | '+' | '*' | '?' => {}
+            c => literal = Some(c),
+        }
+        let optional = tail.starts_with(['?', '*', '{']);
+        match literal {
+            Some(c) if !optional => run.push(c),
+            _ => run.clear(),
+        }
+        if run.len() > longest.len() {
+            longest.clone_from(&run);
+        }
+        if optional || tail.starts_with('+') {
+            // What follows a repetition need not stand beside what was before.
+            run.clear();
+            tail = tail.trim_start_matches(['?', '*', '+']);
+            if tail.starts_with('{') {
+                tail = tail.split_once('}').map_or("", |(_, after)| after);
+            }
+        }
+        rest = tail;
+    }
+    longest
+}
+
+/// What follows the class whose bracket was read.
+fn after_class(text: &str) -> Option<&str> {
+    let mut rest = text.strip_prefix('^').unwrap_or(text);
+    rest = rest.strip_prefix(']').unwrap_or(rest);
+    loop {
+        let c = rest.chars().next()?;
+        rest = match c {
+            ']' => return Some(&rest[1..]),
+            '[' => rest.split_once(":]")?.1,
+            '\\' => &rest[1 + rest[1..].chars().next()?.len_utf8()..],
+            c => &rest[c.len_utf8()..],
+        };
+    }
+}
+
+/// What follows the group whose parenthesis was read; `None` for one that only sets flags.
+///
+/// Expressions that nest deeper than the library allows do not get here.
+fn after_group(text: &str) -> Option<&str> {
+    if text.starts_with('?') && !text.starts_with("?:") {
+        return None;
+    }
+    let mut rest = text;
+    loop {
+        let c = rest.chars().next()?;
+        rest = match c {
+            ')' => return Some(&rest[1..]),
+            '(' => after_group(&rest[1..])?,
+            '[' => after_class(&rest[1..])?,
+            '\\' => &rest[1 + rest[1..].chars().next()?.len_utf8()..],
+            c => &rest[c.len_utf8()..],
+        };
+    }
+}
+
 /// Whether no alternative stands at the outermost level, as far as can be told without reading
 /// classes.
 fn one_branch(pattern: &str) -> bool {
@@ -82,7 +169,7 @@ fn one_branch(pattern: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::regex_head;
+    use super::{regex_core, regex_head};
 
     #[test]
     fn heads_of_expressions() {
@@ -107,6 +194,32 @@ mod tests {
             ("/a", "/a"),
         ] {
             assert_eq!(regex_head(pattern), head, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn cores_of_expressions() {
+        for (pattern, core) in [
+            ("/.*/r123[a-z]+", "/r123"),
+            ("/ab?cde", "cde"),
+            ("/ab+cd", "/ab"),
+            ("/a{2,3}bc", "bc"),
+            (r"/a\.b\/c", "/a.b/c"),
+            ("/a|/bcd", ""),
+            ("(/a|/b)/cde", "/cde"),
+            ("(?i)/abc", ""),
+            ("/abc(?i)d", ""),
+            ("(?:x(y)z)*/ab", "/ab"),
+            ("[^]|a]/ab", "/ab"),
+            ("[[:alpha:]|]/ab", "/ab"),
+            (r"\p{Greek}/ab", "/ab"),
+            (r"\d{3}/ab", "/ab"),
+            (r"a\<bcd", "bcd"),
+            ("[", ""),
+            ("(", ""),
+            ("", ""),
+        ] {
+            assert_eq!(regex_core(pattern), core, "{pattern}");
         }
     }
 }

@@ -9,6 +9,7 @@
 //! index while the next one is being made.
 
 mod bucket;
+mod grams;
 mod hash;
 mod keys;
 mod path;

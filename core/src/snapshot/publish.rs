@@ -122,7 +122,7 @@ impl Publisher {
         keep: impl FnOnce(&ConfigState, &mut ConfigState),
     ) -> Published {
         let mut fresh = ConfigState::default();
-        let mut ignored = Dirty::default();
+        let mut ignored = Dirty { muted: true, ..Dirty::default() };
         for frame in frames {
             fresh.apply(frame, self.mode, &mut ignored);
         }

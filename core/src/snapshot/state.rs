@@ -47,6 +47,8 @@ pub struct Dirty {
     pub metadata: bool,
     /// Whether any application key changed.
     pub app_auth: bool,
+    /// Nothing is noted: what changed will be found by comparing.
+    pub(super) muted: bool,
 }
 
 impl Dirty {
@@ -130,7 +132,7 @@ impl ConfigState {
 
     fn plugins(&mut self, plugins: &[Plugin], delete: bool, dirty: &mut Dirty) {
         for plugin in plugins.iter().filter(|plugin| !plugin.name.is_empty()) {
-            if put(&mut self.plugins, &plugin.name, plugin, delete) {
+            if put(&mut self.plugins, &plugin.name, plugin, delete) && !dirty.muted {
                 dirty.plugins.insert(plugin.name.clone());
             }
         }
@@ -142,7 +144,7 @@ impl ConfigState {
                 continue;
             }
             let of_plugin = self.selectors.entry(selector.plugin_name.clone()).or_default();
-            if put(of_plugin, &selector.id, selector, delete) {
+            if put(of_plugin, &selector.id, selector, delete) && !dirty.muted {
                 dirty.selectors.insert((selector.plugin_name.clone(), selector.id.clone()));
             }
             if delete && self.upstreams.remove(&selector.id).is_some() {
@@ -157,7 +159,7 @@ impl ConfigState {
                 continue;
             }
             let of_selector = self.rules.entry(rule.selector_id.clone()).or_default();
-            if put(of_selector, &rule.id, rule, delete) {
+            if put(of_selector, &rule.id, rule, delete) && !dirty.muted {
                 dirty.rules.insert((rule.selector_id.clone(), rule.id.clone()));
             }
             if of_selector.is_empty() {

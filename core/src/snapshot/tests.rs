@@ -129,7 +129,7 @@ impl Config {
             match_mode: draft.mode,
             sort: Some(draft.sort),
             enabled: draft.enabled,
-            handle: Some(pick(&mut self.rng, &["", "", "", "", "", "", "", "", "bad"]).into()),
+            handle: Some(pick(&mut self.rng, &["", "", "", "", "", "", "", "", "", "", "", "", "", "", "bad"]).into()),
             condition_list: Some(draft.conditions),
             id: draft.id,
             ..Rule::default()
@@ -257,7 +257,7 @@ fn indexed_snapshots_choose_what_plain_ones_choose() {
         }
     }
     eprintln!("{pairs} pairs, {hits} hits, {blocked} blocked");
-    assert!(hits * 4 > pairs && blocked * 50 > pairs, "{hits} and {blocked} of {pairs}");
+    assert!(hits * 5 > pairs && blocked * 50 > pairs, "{hits} and {blocked} of {pairs}");
 }
 
 #[test]

@@ -20,7 +20,9 @@ pub(super) enum Mark {
     End = 0xa409_3822_299f_31d0,
     /// What goes on with a segment that begins in a certain way.
     Begins = 0x082e_fa98_ec4e_6c89,
-    /// How many of the latter there are, by the length of that beginning.
+    /// What goes on with anything that holds a certain text.
+    Holds = 0xc97c_50dd_3f84_d5b5,
+    /// How many beginnings there are, by their length.
     Length = 0x4528_21e6_38d0_1377,
 }
 

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::hash;
 use super::path::{DEPTH, split};
-use crate::condition::{AntPattern, Hint, PathPattern, PathTest, Source, Step, regex_head};
+use crate::condition::{AntPattern, Hint, PathPattern, PathTest, Source, Step, regex_core, regex_head};
 use crate::matcher::{Entry, EntryKind, Planted, planted};
 use crate::model::MatchMode;
 
@@ -40,7 +40,15 @@ pub(super) enum End {
     Prefix,
     /// A segment that begins with a text of this length and hash; then anything.
     Begins(usize, u64),
+    /// Anything, and the whole path holds a text of one of [`HELD`] bytes and this hash.
+    Holds(Held, u64),
 }
+
+/// Which of [`HELD`].
+pub(super) type Held = usize;
+
+/// The lengths of texts that are looked for anywhere in a path.
+pub(super) const HELD: [usize; 3] = [3, 4, 6];
 
 /// A value that must be equal to something, other than the path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -139,7 +147,14 @@ fn of_test(test: PathTest<'_>) -> Option<Vec<PathKey>> {
         PathTest::Ant(patterns) => {
             let wanted = if planted(Planted::FirstPatternOnly) { 1 } else { patterns.len() };
             for pattern in &patterns[..wanted.min(patterns.len())] {
+                let from = keys.len();
                 PathKey::of_steps(AntPattern::steps(pattern), &mut keys);
+                // Where not even the first segment is known, some text later on may be.
+                for key in &mut keys[from..] {
+                    if key.worth() == 0 {
+                        *key = key.clone().holding(pattern.core());
+                    }
+                }
             }
         }
         PathTest::Pattern(pattern) => PathKey::of_steps(PathPattern::steps(pattern), &mut keys),
@@ -149,9 +164,15 @@ fn of_test(test: PathTest<'_>) -> Option<Vec<PathKey>> {
         PathTest::StartsWith(text) => keys.push(PathKey::of_beginning(text)),
         PathTest::Regex(regex) => {
             let body = regex.as_str().strip_prefix(r"\A(?:")?.strip_suffix(r")\z")?;
-            keys.push(PathKey::of_beginning(&regex_head(body)));
+            let (head, core) = (regex_head(body), regex_core(body));
+            // A core that the beginning holds anyway tells nothing more.
+            let core = if head.contains(&core) { "" } else { &core };
+            keys.push(PathKey::of_beginning(&head).holding(core));
         }
-        PathTest::Contains(_) | PathTest::EndsWith(_) | PathTest::Other => return None,
+        PathTest::Contains(text) | PathTest::EndsWith(text) => {
+            keys.push(PathKey::all().holding(text));
+        }
+        PathTest::Other => return None,
     }
     Some(keys)
 }
@@ -233,12 +254,25 @@ impl PathKey {
         Self { tokens, end }
     }
 
+    /// The same, of paths that hold a text besides. Only the end of the text is looked for.
+    fn holding(self, text: &str) -> Self {
+        let fitting = HELD.iter().rposition(|length| *length <= text.len());
+        match (self.end, fitting) {
+            (End::Prefix, Some(held)) => {
+                let end = &text.as_bytes()[text.len() - HELD[held]..];
+                Self { end: End::Holds(held, hash::of(end)), ..self }
+            }
+            _ => self,
+        }
+    }
+
     /// How much it narrows, roughly.
     fn worth(&self) -> usize {
         let literals = self.tokens.iter().filter(|token| matches!(token, Token::Literal(_)));
         let end = match self.end {
             End::Exact => 1,
             End::Prefix => 0,
+            End::Holds(..) => 2,
             End::Begins(..) => 3,
         };
         literals.count() * 4 + end

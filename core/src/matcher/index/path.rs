@@ -11,6 +11,7 @@ pub(super) const DEPTH: usize = 16;
 /// The segments of a path that are not empty.
 #[derive(Debug)]
 pub(super) struct Segments<'p> {
+    path: &'p [u8],
     list: SmallVec<[Segment<'p>; DEPTH]>,
 }
 
@@ -25,7 +26,12 @@ impl<'p> Segments<'p> {
     /// Splits at slashes; of a longer path the first `DEPTH` segments and one more.
     pub(super) fn of(path: &'p [u8]) -> Self {
         let segment = |bytes: &'p [u8]| Segment { bytes, hash: hash::of(bytes) };
-        Self { list: split(path).take(DEPTH + 1).map(segment).collect() }
+        Self { path, list: split(path).take(DEPTH + 1).map(segment).collect() }
+    }
+
+    /// The whole path.
+    pub(super) const fn path(&self) -> &'p [u8] {
+        self.path
     }
 
     pub(super) fn list(&self) -> &[Segment<'p>] {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use regex::{RegexSet, RegexSetBuilder};
+use regex::bytes::{RegexSet, RegexSetBuilder};
 
 use super::bucket::{Best, Request};
 use crate::condition::{Hint, PathTest, RequestView};
@@ -144,7 +144,10 @@ impl<M: Matchable> Group<M> {
         let Filter::Set { set, places, all } = &self.filter else {
             return best.first_of(&self.items, request.view);
         };
-        let path = request.view.effective_path();
+        let path = request.view.effective_path().as_bytes();
+        if !path.is_ascii() {
+            return best.first_of(&self.items, request.view);
+        }
         // Most groups hold nothing for a path, and this question needs no memory.
         if !set.is_match(path) {
             if !all {
@@ -178,6 +181,8 @@ impl Filter {
             return Self::None;
         }
         let set = RegexSetBuilder::new(&texts)
+            // Over bytes they are much smaller, and mean the same for paths that are ASCII.
+            .unicode(false)
             .size_limit(SIZE_LIMIT_BYTES)
             .dfa_size_limit(DFA_LIMIT_BYTES)
             .build();

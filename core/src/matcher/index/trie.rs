@@ -8,9 +8,10 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::bucket::Bucket;
+use super::grams::Grams;
 use super::hash::{self, Mark, ROOT, below, marked};
 use super::keys::{End, MOST_BEGINNING, PathKey, Token};
-use super::path::{Segment, Segments};
+use super::path::Segments;
 use crate::matcher::Matchable;
 use crate::matcher::map::Map;
 
@@ -35,6 +36,8 @@ enum Place<M> {
     Bucket(Bucket<M>),
     /// How many beginnings of one length there are.
     Lengths(u32),
+    /// The texts that are looked for anywhere in the path.
+    Grams(Arc<Grams>),
 }
 
 /// A place in the tree. The numbers count keys that lead below.
@@ -50,6 +53,8 @@ struct Inner<M> {
     any_on: u32,
     /// The lengths of the beginnings of segments that are wanted, as bits.
     lengths: u64,
+    /// Whether texts are looked for anywhere in the path.
+    grams: bool,
 }
 
 impl<M: Matchable + Clone> Trie<M> {
@@ -85,6 +90,12 @@ impl<M: Matchable + Clone> Trie<M> {
                 self.inner_mut(place).lengths |= 1 << length;
                 *self.lengths_mut(place, length) += 1;
                 let at = below(marked(place, Mark::Begins), text);
+                (at, self.bucket_mut(at).insert(item.clone()))
+            }
+            End::Holds(held, text) => {
+                self.inner_mut(place).grams = true;
+                self.grams_mut(place).add(held, text);
+                let at = below(marked(place, Mark::Holds), text);
                 (at, self.bucket_mut(at).insert(item.clone()))
             }
         };
@@ -126,6 +137,13 @@ impl<M: Matchable + Clone> Trie<M> {
                 }
                 self.take(below(marked(place, Mark::Begins), text), item);
             }
+            End::Holds(held, text) => {
+                if self.grams_mut(place).remove(held) {
+                    self.places.remove(marked(place, Mark::Holds), Place::is_grams);
+                    self.inner_mut(place).grams = false;
+                }
+                self.take(below(marked(place, Mark::Holds), text), item);
+            }
         }
         self.drop_idle(place);
     }
@@ -147,57 +165,70 @@ impl<M: Matchable + Clone> Trie<M> {
 
     /// Adds the lists that a path leads to.
     pub(super) fn reach<'t>(&'t self, path: &Segments<'_>, reached: &mut Reached<'t, M>) {
-        if !self.root.prefix.is_empty() {
-            reached.push(&self.root.prefix);
-        }
         if path.list().is_empty() {
             self.reach_bucket(marked(ROOT, Mark::End), reached);
         }
-        self.reach_below(&self.root, ROOT, path.list(), reached);
+        self.reach_inner(&self.root, ROOT, path, 0, reached);
     }
 
-    fn reach_below<'t>(
+    /// Adds what stands at a place and below; `at` segments led here.
+    fn reach_inner<'t>(
         &'t self,
         inner: &'t Inner<M>,
         place: u64,
-        path: &[Segment<'_>],
+        path: &Segments<'_>,
+        at: usize,
         reached: &mut Reached<'t, M>,
     ) {
-        let Some((segment, rest)) = path.split_first() else { return };
+        if !inner.prefix.is_empty() {
+            reached.push(&inner.prefix);
+        }
+        if inner.grams {
+            self.reach_grams(place, path.path(), reached);
+        }
+        let Some(segment) = path.list().get(at) else { return };
         let mut lengths = inner.lengths;
         while lengths != 0 {
             let length = lengths.trailing_zeros() as usize;
             lengths &= lengths - 1;
             let Some(beginning) = segment.bytes.get(..length) else { break };
-            let at = below(marked(place, Mark::Begins), hash::of(beginning));
-            self.reach_bucket(at, reached);
+            let begins = below(marked(place, Mark::Begins), hash::of(beginning));
+            self.reach_bucket(begins, reached);
         }
         if inner.literal > 0 {
             let ends = inner.literal > inner.literal_on;
-            self.reach_at(below(place, segment.hash), ends, inner.literal_on > 0, rest, reached);
+            let next = below(place, segment.hash);
+            self.reach_next(next, ends, inner.literal_on > 0, path, at + 1, reached);
         }
         if inner.any > 0 {
             let ends = inner.any > inner.any_on;
-            self.reach_at(marked(place, Mark::Any), ends, inner.any_on > 0, rest, reached);
+            let next = marked(place, Mark::Any);
+            self.reach_next(next, ends, inner.any_on > 0, path, at + 1, reached);
         }
     }
 
-    fn reach_at<'t>(
+    fn reach_next<'t>(
         &'t self,
         place: u64,
         ends: bool,
         on: bool,
-        rest: &[Segment<'_>],
+        path: &Segments<'_>,
+        at: usize,
         reached: &mut Reached<'t, M>,
     ) {
-        if ends && rest.is_empty() {
+        if ends && at == path.list().len() {
             self.reach_bucket(marked(place, Mark::End), reached);
         }
         if on && let Some(Place::Inner(inner)) = self.places.find(place, Place::is_inner) {
-            if !inner.prefix.is_empty() {
-                reached.push(&inner.prefix);
-            }
-            self.reach_below(inner, place, rest, reached);
+            self.reach_inner(inner, place, path, at, reached);
+        }
+    }
+
+    #[cold]
+    fn reach_grams<'t>(&'t self, place: u64, path: &[u8], reached: &mut Reached<'t, M>) {
+        let at = marked(place, Mark::Holds);
+        if let Some(Place::Grams(grams)) = self.places.find(at, Place::is_grams) {
+            grams.of(path, |text| self.reach_bucket(below(at, text), reached));
         }
     }
 
@@ -214,14 +245,14 @@ impl<M: Matchable + Clone> Trie<M> {
         let make = || Place::Inner(Arc::new(Inner::new()));
         match self.places.entry(place, Place::is_inner, make) {
             Place::Inner(inner) => Arc::make_mut(inner),
-            Place::Bucket(_) | Place::Lengths(_) => unreachable!("was asked for by its kind"),
+            _ => unreachable!("was asked for by its kind"),
         }
     }
 
     fn bucket_mut(&mut self, place: u64) -> &mut Bucket<M> {
         match self.places.entry(place, Place::is_bucket, || Place::Bucket(Bucket::Empty)) {
             Place::Bucket(bucket) => bucket,
-            Place::Inner(_) | Place::Lengths(_) => unreachable!("was asked for by its kind"),
+            _ => unreachable!("was asked for by its kind"),
         }
     }
 
@@ -229,7 +260,16 @@ impl<M: Matchable + Clone> Trie<M> {
         let at = length_place(place, length);
         match self.places.entry(at, Place::is_lengths, || Place::Lengths(0)) {
             Place::Lengths(count) => count,
-            Place::Inner(_) | Place::Bucket(_) => unreachable!("was asked for by its kind"),
+            _ => unreachable!("was asked for by its kind"),
+        }
+    }
+
+    fn grams_mut(&mut self, place: u64) -> &mut Grams {
+        let at = marked(place, Mark::Holds);
+        let make = || Place::Grams(Arc::new(Grams::new()));
+        match self.places.entry(at, Place::is_grams, make) {
+            Place::Grams(grams) => Arc::make_mut(grams),
+            _ => unreachable!("was asked for by its kind"),
         }
     }
 
@@ -266,13 +306,22 @@ impl<M: Matchable + Clone> Trie<M> {
 
 impl<M> Inner<M> {
     const fn new() -> Self {
-        Self { prefix: Bucket::Empty, literal: 0, literal_on: 0, any: 0, any_on: 0, lengths: 0 }
+        Self {
+            prefix: Bucket::Empty,
+            literal: 0,
+            literal_on: 0,
+            any: 0,
+            any_on: 0,
+            lengths: 0,
+            grams: false,
+        }
     }
 
     const fn is_idle(&self) -> bool {
         self.literal == 0
             && self.any == 0
             && self.lengths == 0
+            && !self.grams
             && matches!(self.prefix, Bucket::Empty)
     }
 }
@@ -284,6 +333,10 @@ impl<M> Place<M> {
 
     const fn is_bucket(&self) -> bool {
         matches!(self, Self::Bucket(_))
+    }
+
+    const fn is_grams(&self) -> bool {
+        matches!(self, Self::Grams(_))
     }
 
     const fn is_lengths(&self) -> bool {

@@ -97,11 +97,14 @@ fn on_the_path(rng: &mut StdRng, taste: u32) -> Condition {
         63..75 => uri("pathPattern", &path_pattern(rng)),
         75..88 => {
             let head = pick(rng, &["/", "^/", "/a", "/a/", "/b/", "/ab", "(?i)/A", "", r"/a\b"]);
-            let tail = pick(rng, &[".*", "?/.*", "*", "/.*|/b.*", "[abc/]+", r"(/\w+)*", "/b|/c"]);
+            let tail = pick(rng, &[
+                ".*", "?/.*", "*", "/.*|/b.*", "[abc/]+", r"(/\w+)*", "/b|/c", ".*/a/b", ".*/a/b?.*",
+                ".*/b/a+/.*", "(/.*)?/x1", ".*[/]a/b/.*", ".*(b/a|a/b)/b.*",
+            ]);
             uri("regex", &format!("{head}{tail}"))
         }
-        88..93 => uri("contains", pick(rng, &["a", "/b", "b/", "1", "a/b"])),
-        93..97 => uri("endsWith", pick(rng, &["a", "/b", "c", "/", "x1"])),
+        88..93 => uri("contains", pick(rng, &["a", "/b", "1", "a/b", "/a/b", "b/a/b", "%20"])),
+        93..97 => uri("endsWith", pick(rng, &["a", "/b", "c", "/", "x1", "/x1", "/a/b", "a/b/a/b"])),
         97..99 => uri("exclude", &ant_pattern(rng)),
         99 => uri("isBlank", ""),
         _ => uri(">", "unusable"),
@@ -124,9 +127,9 @@ fn on_other_inputs(rng: &mut StdRng) -> Condition {
 }
 
 fn ant_pattern(rng: &mut StdRng) -> String {
-    const SEGMENTS: [&str; 22] = [
+    const SEGMENTS: [&str; 23] = [
         "a", "a", "a", "b", "b", "b", "c", "c", "*", "*", "**", "**", "{n}", "{n:[ab]+}", "a*",
-        "*b", "?", "x?", "a?", "x{n:[0-9]}", "a%20b", "ab",
+        "*b", "?", "x?", "a?", "x{n:[0-9]}", "x1*", "a%20b", "ab",
     ];
     let mut out = String::new();
     for _ in 0..rng.random_range(0..4) {
