@@ -10,9 +10,11 @@
 use std::time::{Duration, Instant};
 
 use longmen_core::model::Rule;
+use longmen_core::snapshot::{ConfigState, Dirty, UpstreamMode};
 use longmen_core::sync::{Event, Frame, Payload};
 
 #[path = "table.rs"]
+#[expect(dead_code, reason = "the other benchmark uses the rest")]
 mod table;
 
 use table::{Kind, Layout, Table};
@@ -24,9 +26,10 @@ fn main() {
     let asked: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
     let sizes = if asked.is_empty() { vec![1, 100, 10_000, 100_000] } else { asked };
     println!(
-        "| rules | kind | layout | build | per rule beyond its fields | edit p50 | p99 | max | match p50 | match p99 |"
+        "| rules | kind | layout | build | plain objects per rule beyond its fields | snapshot per rule | \
+         edit p50 | p99 | max | match p50 | p99 |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
     for size in sizes {
         for layout in [Layout::OneSelector, Layout::ManySelectors] {
             for kind in Kind::ALL {
@@ -44,11 +47,18 @@ fn line(kind: Kind, layout: Layout, size: usize) {
     let frames = table::frames(kind, layout, size);
     let fields: usize = frames.iter().map(field_bytes).sum();
     let before = memory();
+    let mut state = ConfigState::default();
+    for frame in &frames {
+        state.apply(frame, UpstreamMode::Auto, &mut Dirty::default());
+    }
+    let plain = (memory() - before).saturating_sub(fields) / size;
+    drop(state);
+    let before = memory();
     let started = Instant::now();
     let mut table = Table::publish(&frames);
     let build = started.elapsed();
     let grown = memory().saturating_sub(before);
-    let beyond = grown.saturating_sub(fields) / size;
+    let snapshot = (grown.saturating_sub(fields) / size).saturating_sub(plain);
     drop(frames);
     for number in (0..size).step_by(1 + size / 1_000) {
         let request = table::request(kind, layout, number);
@@ -71,7 +81,7 @@ fn line(kind: Kind, layout: Layout, size: usize) {
     matches.sort_unstable();
     let at = |list: &[Duration], share: usize| list[(list.len() * share / 100).min(list.len() - 1)];
     println!(
-        "| {size} | {} | {} | {build:.2?} | {beyond} bytes | {:.1?} | {:.1?} | {:.1?} | {:.0?} | {:.0?} |",
+        "| {size} | {} | {} | {build:.2?} | {plain} B | {snapshot} B | {:.1?} | {:.1?} | {:.1?} | {:.0?} | {:.0?} |",
         kind.name(),
         layout.name(),
         at(&edits, 50),

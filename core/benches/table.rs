@@ -205,6 +205,30 @@ pub fn unknown(kind: Kind, layout: Layout) -> Request {
     request
 }
 
+/// Rules by expressions in which no text stands that could be looked for.
+pub fn coreless(rules: usize) -> Vec<Frame> {
+    let mut frames = frames(Kind::Regex, Layout::OneSelector, rules);
+    for frame in &mut frames {
+        let Payload::Rule(rules) = &mut frame.payload else { continue };
+        for (number, rule) in rules.iter_mut().enumerate() {
+            let digits: String =
+                format!("{number:03}").chars().map(|digit| format!("[{digit}]")).collect();
+            rule.condition_list = Some(vec![condition("uri", "regex", "/", &format!("/.*x{digits}y"))]);
+        }
+    }
+    frames
+}
+
+/// A request that the rule with that number takes.
+pub fn coreless_request(number: usize) -> Request {
+    path(format!("/m0/some/x{number:03}y"))
+}
+
+/// A request for a path.
+pub fn path(path: String) -> Request {
+    Request { path, key: String::new() }
+}
+
 /// A path and a header.
 #[derive(Debug)]
 pub struct Request {

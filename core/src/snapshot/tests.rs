@@ -1,5 +1,8 @@
 //! Snapshots with indexes choose what snapshots of plain lists choose, whatever happened before.
 
+mod field_cases;
+mod golden;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -24,6 +27,21 @@ const PLUGINS: [&str; 2] = ["wall", "way"];
 
 static ENTRIES: [CatalogueEntry; 2] =
     [entry("wall", 10, PluginClass::Guard), entry("way", 200, PluginClass::Proxy)];
+
+/// Those that the recorded cases name.
+static RECORDED: [CatalogueEntry; 6] = [
+    entry("waf", 50, PluginClass::Guard),
+    entry("sign", 20, PluginClass::Guard),
+    entry("rewrite", 90, PluginClass::Transform),
+    entry("request", 120, PluginClass::Transform),
+    entry("redirect", 110, PluginClass::Transform),
+    entry("divide", 200, PluginClass::Proxy),
+];
+
+/// The plugin of that name, which does nothing.
+fn idle(name: &str) -> Idle {
+    Idle(RECORDED.iter().find(|entry| entry.name == name).unwrap_or_else(|| panic!("{name}")))
+}
 
 const fn entry(name: &'static str, order: i32, class: PluginClass) -> CatalogueEntry {
     CatalogueEntry {
