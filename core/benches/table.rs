@@ -17,7 +17,7 @@ use longmen_core::sync::{Event, Frame, Payload};
 
 /// What the rules look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// `=`.
     Static,
     /// `startsWith`.
@@ -38,7 +38,7 @@ pub enum Kind {
 
 /// How the rules are spread over selectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
+pub(crate) enum Layout {
     /// One selector has them all.
     OneSelector,
     /// 1,000 selectors by path.
@@ -46,7 +46,7 @@ pub enum Layout {
 }
 
 impl Kind {
-    pub const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Static,
         Self::Begins,
         Self::Prefix,
@@ -57,7 +57,7 @@ impl Kind {
         Self::Mixed,
     ];
 
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Static => "static",
             Self::Begins => "startsWith",
@@ -70,7 +70,7 @@ impl Kind {
         }
     }
 
-    pub fn is_regex(self) -> bool {
+    pub(crate) fn is_regex(self) -> bool {
         self == Self::Regex
     }
 
@@ -80,7 +80,7 @@ impl Kind {
 }
 
 impl Layout {
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::OneSelector => "1 selector",
             Self::ManySelectors => "1,000 selectors",
@@ -128,7 +128,7 @@ fn conditions(kind: Kind, layout: Layout, number: usize) -> Vec<Condition> {
 }
 
 /// The rule with that number.
-pub fn rule(kind: Kind, layout: Layout, number: usize) -> Rule {
+pub(crate) fn rule(kind: Kind, layout: Layout, number: usize) -> Rule {
     Rule {
         plugin_name: "way".to_owned(),
         selector_id: format!("17000000000{:08}", number % layout.selectors()),
@@ -144,7 +144,7 @@ pub fn rule(kind: Kind, layout: Layout, number: usize) -> Rule {
 }
 
 /// The same rule after an edit: switched to another path, or back.
-pub fn edited(kind: Kind, layout: Layout, number: usize, step: usize) -> Rule {
+pub(crate) fn edited(kind: Kind, layout: Layout, number: usize, step: usize) -> Rule {
     let mut rule = rule(kind, layout, number);
     for condition in rule.condition_list.iter_mut().flatten() {
         if let Some(value) = condition.param_value.as_mut().filter(|_| step.is_multiple_of(2)) {
@@ -156,7 +156,7 @@ pub fn edited(kind: Kind, layout: Layout, number: usize, step: usize) -> Rule {
 }
 
 /// All objects.
-pub fn frames(kind: Kind, layout: Layout, rules: usize) -> Vec<Frame> {
+pub(crate) fn frames(kind: Kind, layout: Layout, rules: usize) -> Vec<Frame> {
     let plugin = model::Plugin { name: "way".into(), enabled: true, ..Default::default() };
     let selector = |number: usize| Selector {
         id: format!("17000000000{number:08}"),
@@ -182,7 +182,7 @@ pub fn frames(kind: Kind, layout: Layout, rules: usize) -> Vec<Frame> {
 }
 
 /// A request that the rule with that number takes.
-pub fn request(kind: Kind, layout: Layout, number: usize) -> Request {
+pub(crate) fn request(kind: Kind, layout: Layout, number: usize) -> Request {
     let module = module(layout, number);
     let path = match kind.of(number) {
         Kind::Static => format!("{module}/items/i{number}/view"),
@@ -197,7 +197,7 @@ pub fn request(kind: Kind, layout: Layout, number: usize) -> Request {
 }
 
 /// A request that no rule takes.
-pub fn unknown(kind: Kind, layout: Layout) -> Request {
+pub(crate) fn unknown(kind: Kind, layout: Layout) -> Request {
     let mut request = request(kind, layout, 0);
     request.path.push_str("/unknown");
     request.path = request.path.replace("/p0/", "/px/").replace("/b0xyz/", "/bx/");
@@ -206,7 +206,7 @@ pub fn unknown(kind: Kind, layout: Layout) -> Request {
 }
 
 /// Rules by expressions in which no text stands that could be looked for.
-pub fn coreless(rules: usize) -> Vec<Frame> {
+pub(crate) fn coreless(rules: usize) -> Vec<Frame> {
     let mut frames = frames(Kind::Regex, Layout::OneSelector, rules);
     for frame in &mut frames {
         let Payload::Rule(rules) = &mut frame.payload else { continue };
@@ -220,19 +220,19 @@ pub fn coreless(rules: usize) -> Vec<Frame> {
 }
 
 /// A request that the rule with that number takes.
-pub fn coreless_request(number: usize) -> Request {
+pub(crate) fn coreless_request(number: usize) -> Request {
     path(format!("/m0/some/x{number:03}y"))
 }
 
 /// A request for a path.
-pub fn path(path: String) -> Request {
+pub(crate) fn path(path: String) -> Request {
     Request { path, key: String::new() }
 }
 
 /// A path and a header.
 #[derive(Debug)]
-pub struct Request {
-    pub path: String,
+pub(crate) struct Request {
+    pub(crate) path: String,
     key: String,
 }
 
@@ -280,19 +280,19 @@ impl RequestView for Request {
 
 /// A published table.
 #[derive(Debug)]
-pub struct Table {
+pub(crate) struct Table {
     publisher: Publisher,
     store: Arc<SnapshotStore>,
 }
 
 impl Table {
     /// Puts all objects in force.
-    pub fn publish(frames: &[Frame]) -> Self {
+    pub(crate) fn publish(frames: &[Frame]) -> Self {
         Self::publish_with(frames, PublisherOptions::default())
     }
 
     /// The same with these options.
-    pub fn publish_with(frames: &[Frame], options: PublisherOptions) -> Self {
+    pub(crate) fn publish_with(frames: &[Frame], options: PublisherOptions) -> Self {
         let store = Arc::new(SnapshotStore::new());
         let registry = Registry::default().with(Idle);
         let mut publisher = Publisher::new(Arc::clone(&store), registry, options);
@@ -302,14 +302,14 @@ impl Table {
     }
 
     /// Publishes an edit and says how long that took.
-    pub fn edit(&mut self, frames: &[Frame]) -> Duration {
+    pub(crate) fn edit(&mut self, frames: &[Frame]) -> Duration {
         let started = Instant::now();
         self.publisher.apply(frames, Position::default());
         started.elapsed()
     }
 
     /// Whether a rule takes the request.
-    pub fn choose(&self, request: &Request) -> bool {
+    pub(crate) fn choose(&self, request: &Request) -> bool {
         let snapshot = self.store.load();
         matches!(snapshot.plugins[0].select(request), Selected::Rule(..))
     }

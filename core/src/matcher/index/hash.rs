@@ -20,6 +20,8 @@ pub(super) enum Mark {
     End = 0xa409_3822_299f_31d0,
     /// What goes on with a segment that begins in a certain way.
     Begins = 0x082e_fa98_ec4e_6c89,
+    /// What goes on with anything, where nothing but texts led there.
+    Under = 0xd131_0ba6_98df_b5ac,
     /// What goes on with anything that holds a certain text.
     Holds = 0xc97c_50dd_3f84_d5b5,
     /// How many beginnings there are, by their length.

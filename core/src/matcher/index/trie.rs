@@ -2,6 +2,9 @@
 //!
 //! It is kept in one map: a place in the tree is the hash of the segments that lead to it, so a wide
 //! place is no larger than a narrow one, and an edit copies the same few nodes wherever it happens.
+//!
+//! Keys of texts alone, which most rules have, need no tree: the hash of the first segments of a path
+//! is the place, and one look for each number of segments in use finds them.
 
 use std::sync::Arc;
 
@@ -11,7 +14,7 @@ use super::bucket::Bucket;
 use super::grams::Grams;
 use super::hash::{self, Mark, ROOT, below, marked};
 use super::keys::{End, MOST_BEGINNING, PathKey, Token};
-use super::path::Segments;
+use super::path::{DEPTH, Segments};
 use crate::matcher::Matchable;
 use crate::matcher::map::Map;
 
@@ -23,6 +26,10 @@ pub(super) type Reached<'t, M> = SmallVec<[&'t Bucket<M>; 8]>;
 pub(super) struct Trie<M> {
     root: Inner<M>,
     places: Map<Place<M>>,
+    /// How many keys of texts alone go on with anything, by the number of texts.
+    under: [u32; DEPTH + 1],
+    /// How many such keys end with their texts.
+    exact: u32,
     /// Places whose lists have to be finished; the root is [`ROOT`].
     stale: Vec<u64>,
 }
@@ -59,11 +66,22 @@ struct Inner<M> {
 
 impl<M: Matchable + Clone> Trie<M> {
     pub(super) const fn new() -> Self {
-        Self { root: Inner::new(), places: Map::new(), stale: Vec::new() }
+        Self {
+            root: Inner::new(),
+            places: Map::new(),
+            under: [0; DEPTH + 1],
+            exact: 0,
+            stale: Vec::new(),
+        }
     }
 
     /// Adds an entry at one key.
     pub(super) fn insert(&mut self, key: &PathKey, item: &M) {
+        if let Some(at) = key.of_texts() {
+            *self.texts_mut(key) += 1;
+            let stale = self.bucket_mut(at).insert(item.clone());
+            return self.note(at, stale);
+        }
         let mut place = ROOT;
         for (token, on) in key.walk() {
             let inner = self.inner_mut(place);
@@ -104,6 +122,10 @@ impl<M: Matchable + Clone> Trie<M> {
 
     /// Takes an entry out that was added at that key.
     pub(super) fn remove(&mut self, key: &PathKey, item: &M) {
+        if let Some(at) = key.of_texts() {
+            *self.texts_mut(key) -= 1;
+            return self.take(at, item);
+        }
         let mut place = ROOT;
         for (token, on) in key.walk() {
             let inner = self.inner_mut(place);
@@ -165,10 +187,17 @@ impl<M: Matchable + Clone> Trie<M> {
 
     /// Adds the lists that a path leads to.
     pub(super) fn reach<'t>(&'t self, path: &Segments<'_>, reached: &mut Reached<'t, M>) {
-        if path.list().is_empty() {
-            self.reach_bucket(marked(ROOT, Mark::End), reached);
-        }
         self.reach_inner(&self.root, ROOT, path, 0, reached);
+        let mut place = ROOT;
+        for (at, segment) in path.list().iter().enumerate() {
+            place = below(place, segment.hash);
+            if self.under.get(at + 1).is_some_and(|count| *count > 0) {
+                self.reach_bucket(marked(place, Mark::Under), reached);
+            }
+        }
+        if self.exact > 0 {
+            self.reach_bucket(marked(place, Mark::End), reached);
+        }
     }
 
     /// Adds what stands at a place and below; `at` segments led here.
@@ -238,6 +267,14 @@ impl<M: Matchable + Clone> Trie<M> {
         }
     }
 
+    /// The number of keys like this one, which is of texts alone.
+    fn texts_mut(&mut self, key: &PathKey) -> &mut u32 {
+        match key.end {
+            End::Exact => &mut self.exact,
+            _ => &mut self.under[key.tokens.len()],
+        }
+    }
+
     fn inner_mut(&mut self, place: u64) -> &mut Inner<M> {
         if place == ROOT {
             return &mut self.root;
@@ -300,7 +337,8 @@ impl<M: Matchable + Clone> Trie<M> {
     /// Whether nothing is left behind.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.places.len() == 0 && self.root.is_idle()
+        let none = self.exact == 0 && self.under == [0; DEPTH + 1];
+        none && self.places.len() == 0 && self.root.is_idle()
     }
 }
 
@@ -345,6 +383,20 @@ impl<M> Place<M> {
 }
 
 impl PathKey {
+    /// The place of a key of texts alone that is found without the tree.
+    fn of_texts(&self) -> Option<u64> {
+        let mark = match self.end {
+            End::Exact => Mark::End,
+            End::Prefix if !self.tokens.is_empty() => Mark::Under,
+            End::Prefix | End::Begins(..) | End::Holds(..) => return None,
+        };
+        let place = self.tokens.iter().try_fold(ROOT, |place, token| match token {
+            Token::Literal(segment) => Some(below(place, *segment)),
+            Token::Any => None,
+        })?;
+        Some(marked(place, mark))
+    }
+
     /// The segments, each with whether anything but the end of the path is looked for after it.
     fn walk(&self) -> impl Iterator<Item = (Token, bool)> {
         let last = self.tokens.len();
