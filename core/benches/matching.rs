@@ -90,14 +90,21 @@ fn caches(criterion: &mut Criterion) {
             group.bench_function(BenchmarkId::new(name, size), |bencher| {
                 bencher.iter(|| table.choose(black_box(&request)));
             });
-            group.bench_function(BenchmarkId::new(format!("unique{}", &name[8..]), size), |bencher| {
-                let mut number = 0_u64;
-                let unique = || {
-                    number += 1;
-                    table::path(format!("/m0/{number}/none"))
-                };
-                bencher.iter_batched(unique, |request| table.choose(&request), BatchSize::SmallInput);
-            });
+            group.bench_function(
+                BenchmarkId::new(format!("unique{}", &name[8..]), size),
+                |bencher| {
+                    let mut number = 0_u64;
+                    let unique = || {
+                        number += 1;
+                        table::path(format!("/m0/{number}/none"))
+                    };
+                    bencher.iter_batched(
+                        unique,
+                        |request| table.choose(&request),
+                        BatchSize::SmallInput,
+                    );
+                },
+            );
         }
     }
 }

@@ -113,8 +113,7 @@ fn of_rule(rule: &Rule) -> usize {
 fn memory() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib: usize = line
-        .and_then(|line| line.trim().trim_end_matches(" kB").parse().ok())
-        .unwrap_or_default();
+    let kib: usize =
+        line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or_default();
     kib * 1_024
 }

@@ -213,7 +213,8 @@ pub(crate) fn coreless(rules: usize) -> Vec<Frame> {
         for (number, rule) in rules.iter_mut().enumerate() {
             let digits: String =
                 format!("{number:03}").chars().map(|digit| format!("[{digit}]")).collect();
-            rule.condition_list = Some(vec![condition("uri", "regex", "/", &format!("/.*x{digits}y"))]);
+            rule.condition_list =
+                Some(vec![condition("uri", "regex", "/", &format!("/.*x{digits}y"))]);
         }
     }
     frames

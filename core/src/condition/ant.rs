@@ -1,8 +1,8 @@
 //! Ant path patterns: the operator `match` on paths.
 
 use super::glob::{Glob, Part, parts};
-use super::step::{Step, literal_head};
 use super::regexes::{RegexFault, Regexes};
+use super::step::{Step, literal_head};
 
 /// A compiled Ant pattern.
 ///

@@ -174,7 +174,8 @@ fn split<V>(entries: Vec<(u64, V)>, shift: u32) -> Node<V> {
         grow(part);
         part.push(entry);
     }
-    let node = |part: Vec<_>| if part.is_empty() { Node::Empty } else { Node::Leaf(Arc::new(part)) };
+    let node =
+        |part: Vec<_>| if part.is_empty() { Node::Empty } else { Node::Leaf(Arc::new(part)) };
     Node::Branch(Arc::new(parts.map(node)))
 }
 

@@ -126,7 +126,12 @@ impl Builder {
         }
         let owners = |selector: &str| {
             let has = |(_, map): &(&String, &BTreeMap<String, _>)| map.contains_key(selector);
-            state.selectors.iter().filter(has).map(|(plugin, _)| plugin.as_str()).collect::<Vec<_>>()
+            state
+                .selectors
+                .iter()
+                .filter(has)
+                .map(|(plugin, _)| plugin.as_str())
+                .collect::<Vec<_>>()
         };
         // In the order of selectors.
         let rules: Vec<&(String, String)> = dirty.rules.iter().collect();
@@ -221,7 +226,12 @@ impl Builder {
             rows.keys().map(String::as_str).collect()
         } else {
             let rules = work.rules.keys().copied();
-            work.selectors.iter().copied().chain(rules).chain(work.upstreams.iter().copied()).collect()
+            work.selectors
+                .iter()
+                .copied()
+                .chain(rules)
+                .chain(work.upstreams.iter().copied())
+                .collect()
         };
         for id in touched {
             let before = known.by_id.remove(id);

@@ -14,8 +14,8 @@ use super::{
     SnapshotStore,
 };
 use crate::chain::{
-    CatalogueEntry, Explained, Flow, Handle, HandleFault, HitRef, Hook, HookResult, Plugin, Registry,
-    RequestContext, RuleParts,
+    CatalogueEntry, Explained, Flow, Handle, HandleFault, HitRef, Hook, HookResult, Plugin,
+    Registry, RequestContext, RuleParts,
 };
 use crate::condition::tests::Request;
 use crate::matcher::tests::generate::{Draft, pick, request, vary};
@@ -147,7 +147,13 @@ impl Config {
             match_mode: draft.mode,
             sort: Some(draft.sort),
             enabled: draft.enabled,
-            handle: Some(pick(&mut self.rng, &["", "", "", "", "", "", "", "", "", "", "", "", "", "", "bad"]).into()),
+            handle: Some(
+                pick(
+                    &mut self.rng,
+                    &["", "", "", "", "", "", "", "", "", "", "", "", "", "", "bad"],
+                )
+                .into(),
+            ),
             condition_list: Some(draft.conditions),
             id: draft.id,
             ..Rule::default()
@@ -285,7 +291,8 @@ fn an_edited_rule_leaves_the_index_of_selectors_and_other_rules_alone() {
     let mut config =
         Config { taste: 0, selectors: BTreeMap::new(), rules: BTreeMap::new(), rng: rng.clone() };
     let pattern = |n: u32| {
-        let list = vec![crate::condition::tests::condition("uri", "match", "/", &format!("/{n}/*"))];
+        let list =
+            vec![crate::condition::tests::condition("uri", "match", "/", &format!("/{n}/*"))];
         Some(list)
     };
     for n in 0..20 {
@@ -314,6 +321,7 @@ fn an_edited_rule_leaves_the_index_of_selectors_and_other_rules_alone() {
     assert_eq!(remembered(), 20, "the cache of the selectors lives on");
     let mut selector = config.selectors["s31"].clone();
     selector.sort = Some(77);
-    publisher.apply(&[frame(Event::Update, Payload::Selector(vec![selector]))], Position::default());
+    publisher
+        .apply(&[frame(Event::Update, Payload::Selector(vec![selector]))], Position::default());
     assert_eq!(remembered(), 0, "and goes with its index");
 }

@@ -61,5 +61,8 @@ fn path_tests_are_told_to_index_builders() {
             PathTest::Other => "other".to_owned(),
         })
         .collect();
-    assert_eq!(told, ["/a/**|/b", "pattern /c/{x}", "= /d", "/e...", r"regex \A(?:/f.*)\z", "other"]);
+    assert_eq!(
+        told,
+        ["/a/**|/b", "pattern /c/{x}", "= /d", "/e...", r"regex \A(?:/f.*)\z", "other"]
+    );
 }

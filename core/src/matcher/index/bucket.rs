@@ -190,7 +190,8 @@ impl<M: Matchable + Clone> Bucket<M> {
             Self::One(_) => Some(25),
             Self::Few(items) => Some(25 * items.len()),
             Self::Split(split) if split.facet == Facet::LastSegment => {
-                let of_value = split.choose(request).map_or(Some(0), |found| found.cost(request))?;
+                let of_value =
+                    split.choose(request).map_or(Some(0), |found| found.cost(request))?;
                 Some(20 + of_value + split.rest.cost(request)?)
             }
             Self::Split(_) => None,

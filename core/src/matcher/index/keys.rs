@@ -4,7 +4,9 @@ use smallvec::SmallVec;
 
 use super::hash;
 use super::path::{DEPTH, split};
-use crate::condition::{AntPattern, Hint, PathPattern, PathTest, Source, Step, regex_core, regex_head};
+use crate::condition::{
+    AntPattern, Hint, PathPattern, PathTest, Source, Step, regex_core, regex_head,
+};
 use crate::matcher::{Entry, EntryKind, Planted, planted};
 use crate::model::MatchMode;
 

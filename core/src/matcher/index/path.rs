@@ -41,9 +41,8 @@ impl<'p> Segments<'p> {
 
 /// The segments of `path` that are not empty.
 pub(super) fn split(path: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
-    path.split(|&byte| byte == b'/').filter(|segment| {
-        !segment.is_empty() || planted(Planted::EmptySegmentsCount)
-    })
+    path.split(|&byte| byte == b'/')
+        .filter(|segment| !segment.is_empty() || planted(Planted::EmptySegmentsCount))
 }
 
 /// The path as `pathPattern` reads it, where that differs: segments decoded, `;parameters` cut off.

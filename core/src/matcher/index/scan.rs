@@ -134,11 +134,8 @@ impl<M: Matchable + Clone> Scan<M> {
 }
 
 impl<M: Matchable> Group<M> {
-    fn find<'b, V: RequestView + ?Sized>(
-        &'b self,
-        request: &Request<'_, V>,
-        best: &mut Best<'b, M>,
-    ) where
+    fn find<'b, V: RequestView + ?Sized>(&'b self, request: &Request<'_, V>, best: &mut Best<'b, M>)
+    where
         M: Clone,
     {
         let Filter::Set { set, places, all } = &self.filter else {

@@ -80,7 +80,8 @@ fn random_condition(rng: &mut StdRng, at: usize, taste: u32) -> Condition {
 
 fn on_the_path(rng: &mut StdRng, taste: u32) -> Condition {
     let uri = |operator: &str, value: &str| condition("uri", operator, "/", value);
-    let kind = if taste == UNDIVIDED { rng.random_range(60..=100) } else { rng.random_range(0..=100) };
+    let kind =
+        if taste == UNDIVIDED { rng.random_range(60..=100) } else { rng.random_range(0..=100) };
     match kind {
         0..45 => {
             let count = pick(rng, &[1, 1, 1, 2, 3]);
@@ -97,14 +98,30 @@ fn on_the_path(rng: &mut StdRng, taste: u32) -> Condition {
         63..75 => uri("pathPattern", &path_pattern(rng)),
         75..88 => {
             let head = pick(rng, &["/", "^/", "/a", "/a/", "/b/", "/ab", "(?i)/A", "", r"/a\b"]);
-            let tail = pick(rng, &[
-                ".*", "?/.*", "*", "/.*|/b.*", "[abc/]+", r"(/\w+)*", "/b|/c", ".*/a/b", ".*/a/b?.*",
-                ".*/b/a+/.*", "(/.*)?/x1", ".*[/]a/b/.*", ".*(b/a|a/b)/b.*",
-            ]);
+            let tail = pick(
+                rng,
+                &[
+                    ".*",
+                    "?/.*",
+                    "*",
+                    "/.*|/b.*",
+                    "[abc/]+",
+                    r"(/\w+)*",
+                    "/b|/c",
+                    ".*/a/b",
+                    ".*/a/b?.*",
+                    ".*/b/a+/.*",
+                    "(/.*)?/x1",
+                    ".*[/]a/b/.*",
+                    ".*(b/a|a/b)/b.*",
+                ],
+            );
             uri("regex", &format!("{head}{tail}"))
         }
         88..93 => uri("contains", pick(rng, &["a", "/b", "1", "a/b", "/a/b", "b/a/b", "%20"])),
-        93..97 => uri("endsWith", pick(rng, &["a", "/b", "c", "/", "x1", "/x1", "/a/b", "a/b/a/b"])),
+        93..97 => {
+            uri("endsWith", pick(rng, &["a", "/b", "c", "/", "x1", "/x1", "/a/b", "a/b/a/b"]))
+        }
         97..99 => uri("exclude", &ant_pattern(rng)),
         99 => uri("isBlank", ""),
         _ => uri(">", "unusable"),
@@ -128,8 +145,29 @@ fn on_other_inputs(rng: &mut StdRng) -> Condition {
 
 fn ant_pattern(rng: &mut StdRng) -> String {
     const SEGMENTS: [&str; 23] = [
-        "a", "a", "a", "b", "b", "b", "c", "c", "*", "*", "**", "**", "{n}", "{n:[ab]+}", "a*",
-        "*b", "?", "x?", "a?", "x{n:[0-9]}", "x1*", "a%20b", "ab",
+        "a",
+        "a",
+        "a",
+        "b",
+        "b",
+        "b",
+        "c",
+        "c",
+        "*",
+        "*",
+        "**",
+        "**",
+        "{n}",
+        "{n:[ab]+}",
+        "a*",
+        "*b",
+        "?",
+        "x?",
+        "a?",
+        "x{n:[0-9]}",
+        "x1*",
+        "a%20b",
+        "ab",
     ];
     let mut out = String::new();
     for _ in 0..rng.random_range(0..4) {
@@ -147,8 +185,22 @@ fn ant_pattern(rng: &mut StdRng) -> String {
 
 fn path_pattern(rng: &mut StdRng) -> String {
     const SEGMENTS: [&str; 16] = [
-        "a", "a", "b", "b", "c", "*", "*", "{n}", "{m:[ab]+}", "a*", "?", "x{o}", "a b", "***",
-        "a;v=1", "ab",
+        "a",
+        "a",
+        "b",
+        "b",
+        "c",
+        "*",
+        "*",
+        "{n}",
+        "{m:[ab]+}",
+        "a*",
+        "?",
+        "x{o}",
+        "a b",
+        "***",
+        "a;v=1",
+        "ab",
     ];
     let mut out = String::new();
     for _ in 0..rng.random_range(1..4) {

@@ -37,6 +37,9 @@ struct Seen {
     remembered: u64,
 }
 
+/// The indexes that are compared, by what they are.
+type Indexes = Vec<(&'static str, Index<Arc<Entry>>)>;
+
 /// A table with its indexes, and the states it was in before.
 struct Table {
     compiler: Compiler,
@@ -46,8 +49,8 @@ struct Table {
     next_id: u32,
     drafts: BTreeMap<String, Draft>,
     entries: BTreeMap<String, Arc<Entry>>,
-    indexes: Vec<(&'static str, Index<Arc<Entry>>)>,
-    old: Vec<(Linear<Arc<Entry>>, Vec<(&'static str, Index<Arc<Entry>>)>)>,
+    indexes: Indexes,
+    old: Vec<(Linear<Arc<Entry>>, Indexes)>,
 }
 
 impl Table {
@@ -187,7 +190,8 @@ fn compare(
             return Err(format!("{name} finds {found:?} not {expected:?} for {request:?}"));
         }
         let last = |entry: Option<&Arc<Entry>>| entry.map(|entry| Arc::clone(&entry.id));
-        if last(index.last_by_sort()) != last(linear.last_by_sort()) || index.len() != linear.len() {
+        if last(index.last_by_sort()) != last(linear.last_by_sort()) || index.len() != linear.len()
+        {
             return Err(format!("{name} has another last entry, or another number"));
         }
     }

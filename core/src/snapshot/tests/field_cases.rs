@@ -221,10 +221,8 @@ fn c06_empty_and_partial_lists_have_one_meaning() {
             (true, 1, vec![], true, true),
         ] {
             let one = selector("s", "way", 1, vec![on("/**")]);
-            gateway.selectors(
-                Event::Update,
-                &[Selector { selector_type: i32::from(!full), ..one }],
-            );
+            gateway
+                .selectors(Event::Update, &[Selector { selector_type: i32::from(!full), ..one }]);
             gateway.rules(&[Rule { match_mode: mode, ..rule("r", "s", conditions) }]);
             for (request, taken) in [(&with, hit), (&without, miss)] {
                 gateway.expect("way", request, if taken { "s r" } else { "s without rule" });
