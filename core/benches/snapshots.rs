@@ -26,10 +26,10 @@ fn main() {
     let asked: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
     let sizes = if asked.is_empty() { vec![1, 100, 10_000, 100_000] } else { asked };
     println!(
-        "| rules | kind | layout | build | plain objects per rule beyond its fields | snapshot per rule | \
+        "| rules | kind | layout | build | on the CPU | plain objects per rule beyond its fields | snapshot per rule | \
          edit p50 | p99 | max | match p50 | p99 |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
     for size in sizes {
         for layout in [Layout::OneSelector, Layout::ManySelectors] {
             for kind in Kind::ALL {
@@ -54,9 +54,11 @@ fn line(kind: Kind, layout: Layout, size: usize) {
     let plain = (memory() - before).saturating_sub(fields) / size;
     drop(state);
     let before = memory();
+    let cpu_before = cpu_time();
     let started = Instant::now();
     let mut table = Table::publish(&frames);
     let build = started.elapsed();
+    let on_cpu = cpu_time() - cpu_before;
     let grown = memory().saturating_sub(before);
     let snapshot = (grown.saturating_sub(fields) / size).saturating_sub(plain);
     drop(frames);
@@ -81,7 +83,7 @@ fn line(kind: Kind, layout: Layout, size: usize) {
     matches.sort_unstable();
     let at = |list: &[Duration], share: usize| list[(list.len() * share / 100).min(list.len() - 1)];
     println!(
-        "| {size} | {} | {} | {build:.2?} | {plain} B | {snapshot} B | {:.1?} | {:.1?} | {:.1?} | {:.0?} | {:.0?} |",
+        "| {size} | {} | {} | {build:.2?} | {on_cpu:.2?} | {plain} B | {snapshot} B | {:.1?} | {:.1?} | {:.1?} | {:.0?} | {:.0?} |",
         kind.name(),
         layout.name(),
         at(&edits, 50),
@@ -116,4 +118,11 @@ fn memory() -> usize {
     let kib: usize =
         line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or_default();
     kib * 1_024
+}
+
+/// The time this thread was on a CPU, which other processes do not lengthen.
+fn cpu_time() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = text.split(' ').next().and_then(|text| text.parse().ok());
+    Duration::from_nanos(nanoseconds.unwrap_or_default())
 }

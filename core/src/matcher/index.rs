@@ -120,6 +120,10 @@ impl<M: Matchable + Clone + Send + Sync + 'static> Index<M> {
         if self.last.as_ref().is_none_or(later) {
             self.last = Some(item.clone());
         }
+        if self.records.len() >= self.options.linear_up_to && self.linear.take().is_some() {
+            // At once, while what is being put is at hand, rather than all at the end.
+            self.items().iter().for_each(|item| self.plant(item));
+        }
         if self.linear.is_none() {
             self.plant(&item);
         }
@@ -166,10 +170,6 @@ impl<M: Matchable + Clone + Send + Sync + 'static> Index<M> {
             self.trie = Trie::new();
             self.decoding = 0;
             self.linear = Some(Arc::new(Linear::new(self.items())));
-        } else if self.linear.take().is_some() {
-            for item in self.items() {
-                self.plant(&item);
-            }
         }
         self.trie.finish();
         if self.cache.is_none() || !planted(Planted::CacheOutlivesEdit) {
