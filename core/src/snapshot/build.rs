@@ -294,21 +294,27 @@ impl Builder {
     ) {
         let empty = BTreeMap::new();
         let rows = state.rules.get(selector).unwrap_or(&empty);
-        let mut one = |id: &str| {
+        let compiler = &mut self.compiler;
+        let Some(ids) = only else {
+            // All of them are new.
+            for row in rows.values() {
+                if let Some(part) = compile::rule(owner, row, None, compiler, faults) {
+                    known.put(part);
+                }
+            }
+            return known.finish();
+        };
+        for id in ids {
             let before = known.get(id).cloned();
-            let part = rows.get(id).and_then(|row| {
-                compile::rule(owner, row, before.as_ref(), &mut self.compiler, faults)
-            });
+            let part = rows
+                .get(*id)
+                .and_then(|row| compile::rule(owner, row, before.as_ref(), compiler, faults));
             match part {
                 Some(part) => known.put(part),
                 None => {
                     known.take(id);
                 }
             }
-        };
-        match only {
-            Some(ids) => ids.iter().for_each(|id| one(id)),
-            None => rows.keys().for_each(|id| one(id)),
         }
         known.finish();
     }

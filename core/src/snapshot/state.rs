@@ -1,5 +1,6 @@
 //! The plain objects a gateway holds, by key, and what frames do to them.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -247,14 +248,17 @@ impl ConfigState {
             let changed = share(of_plugin, old.unwrap_or(&BTreeMap::new()));
             dirty.selectors.extend(changed.into_iter().map(|id| (name.clone(), id)));
         }
+        let mut rules: Vec<(String, String)> = Vec::new();
         for selector in keys_of_both(&self.rules, &before.rules) {
             let old = before.rules.get(&selector);
             let changed = match self.rules.get_mut(&selector) {
                 Some(of_selector) => share(of_selector, old.unwrap_or(&BTreeMap::new())),
                 None => old.into_iter().flat_map(|rules| rules.keys().cloned()).collect(),
             };
-            dirty.rules.extend(changed.into_iter().map(|id| (selector.clone(), id)));
+            rules.extend(changed.into_iter().map(|id| (selector.clone(), id)));
         }
+        // There may be a million: a set made at once is much cheaper than one that grows.
+        dirty.rules = rules.into_iter().collect();
         for selector in keys_of_both(&self.upstreams, &before.upstreams) {
             if self.upstreams.get(&selector) != before.upstreams.get(&selector) {
                 dirty.upstreams.insert(selector);
@@ -291,14 +295,14 @@ fn put<T: Clone + PartialEq>(map: &mut ById<T>, key: &str, value: &T, delete: bo
     if delete {
         return map.remove(key).is_some();
     }
-    match map.get_mut(key) {
-        Some(old) if **old == *value => false,
-        Some(old) => {
-            *old = Arc::new(value.clone());
+    match map.entry(key.to_owned()) {
+        Entry::Occupied(old) if **old.get() == *value => false,
+        Entry::Occupied(mut old) => {
+            old.insert(Arc::new(value.clone()));
             true
         }
-        None => {
-            map.insert(key.to_owned(), Arc::new(value.clone()));
+        Entry::Vacant(place) => {
+            place.insert(Arc::new(value.clone()));
             true
         }
     }
