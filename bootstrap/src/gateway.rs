@@ -10,8 +10,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use longmen_core::chain::{Driver, DriverOptions, Registry, TunnelLimits, Tunnels};
 use longmen_core::layer::InFlightLimit;
 use longmen_core::lifecycle::Lifecycle;
+use longmen_core::matcher::{IndexOptions, MatchCacheOptions};
 use longmen_core::snapshot::{
-    MissingPlugin, Publisher, PublisherOptions, SnapshotStore, UpstreamMode,
+    MatchingOptions, MissingPlugin, Publisher, PublisherOptions, SnapshotStore, UpstreamMode,
 };
 use longmen_core::telemetry::access_log::AccessLog;
 use longmen_core::upstream::{ClientFactory, EndpointRegistry, UpstreamClient};
@@ -19,7 +20,9 @@ use tokio::runtime::{Builder, Runtime};
 use tracing::info;
 
 use crate::client;
-use crate::config::{ClientStrategy, GatewayConfig, OnMissing, RpcTypeHeader, UpstreamsMode};
+use crate::config::{
+    CacheConfig, ClientStrategy, GatewayConfig, OnMissing, RpcTypeHeader, UpstreamsMode,
+};
 use crate::connection::Settings;
 use crate::edge::{self, Watchers};
 use crate::handover::{self, Post};
@@ -284,8 +287,20 @@ fn publisher_options(config: &GatewayConfig, upstreams: &EndpointRegistry) -> Pu
         },
         zone: config.time_zone.time_zone(),
         endpoints: upstreams.clone(),
-        matching: config.match_cache.matching(),
+        matching: MatchingOptions {
+            selectors: index_options(config.match_cache.selector),
+            rules: index_options(config.match_cache.rule),
+        },
     }
+}
+
+fn index_options(cache: CacheConfig) -> IndexOptions {
+    let cache = MatchCacheOptions {
+        enabled: cache.enabled,
+        initial_capacity: cache.initial_capacity,
+        maximum_size: cache.maximum_size,
+    };
+    IndexOptions { cache, ..IndexOptions::default() }
 }
 
 fn link_options(config: &GatewayConfig, port: u16, sessions: Arc<AtomicUsize>) -> LinkOptions {

@@ -1,8 +1,6 @@
 //! `shenyu.selectorMatchCache.*` and `shenyu.ruleMatchCache.*`, older spellings included.
 
 use longmen_core::config::{COUNT, KeySpec, Kind, Reader, Section};
-use longmen_core::matcher::{IndexOptions, MatchCacheOptions};
-use longmen_core::snapshot::MatchingOptions;
 
 const TRIE: &str = "the path index needs no switch and no size";
 
@@ -105,21 +103,5 @@ impl MatchCacheConfig {
                 maximum_size: reader.get("shenyu.ruleMatchCache.cache.maximumSize"),
             },
         }
-    }
-}
-
-impl MatchCacheConfig {
-    /// How selectors and rules are looked up.
-    #[must_use]
-    pub fn matching(&self) -> MatchingOptions {
-        MatchingOptions { selectors: self.selector.index(), rules: self.rule.index() }
-    }
-}
-
-impl CacheConfig {
-    fn index(self) -> IndexOptions {
-        let Self { enabled, initial_capacity, maximum_size } = self;
-        let cache = MatchCacheOptions { enabled, initial_capacity, maximum_size };
-        IndexOptions { cache, ..IndexOptions::default() }
     }
 }
