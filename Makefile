@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: run test nightly bench ci fmt fmt-check lint doc gen setup clean help
+.PHONY: run test nightly bench interop ci fmt fmt-check lint doc gen setup clean help
 
 run: ## Start admin, gateway and a demo upstream, and route a path to it
 	@scripts/run.sh
@@ -16,6 +16,9 @@ nightly: ## Run what takes too long for every change: random comparisons of the 
 
 bench: ## Measure the gateway beside nginx; results go to benchmark/results
 	@scripts/bench.sh
+
+interop: ## Run a service on the published Java starter against admin and gateway; needs Maven
+	@scripts/interop.sh
 
 # That the generated files are up to date is checked by tests.
 ci: fmt-check lint doc test ## Everything a change must pass

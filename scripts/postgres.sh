@@ -3,13 +3,14 @@
 # password made up for it, durable writes on. As root it runs as another user, as it insists.
 #
 #   scripts/postgres.sh start DIR          starts it and prints its address
+#   scripts/postgres.sh restart DIR        ends it as a crash would, and starts it anew at the same address
 #   scripts/postgres.sh stop DIR           stops it and deletes its data; fine if it does not run
 #   scripts/postgres.sh run DIR            as start, then waits for the end of its input, and stops
 #   scripts/postgres.sh create DATABASE    makes a database on the server whose address is in $URL
 set -euo pipefail
 
 usage() {
-    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
     exit 64
 }
 
@@ -104,6 +105,15 @@ start() {
     fail "the server did not start"
 }
 
+# Its options are those of its start.
+restart() {
+    local dir=$1 data
+    [[ -e $dir/data ]] || fail "$dir holds no server"
+    data=$(readlink -f "$dir/data")
+    as_owner "$(bin pg_ctl)" -D "$data/db" -l "$data/log" -m immediate -w -t 60 -s restart \
+        </dev/null >/dev/null 2>&1 || fail "the server did not come back"
+}
+
 # At once: its data is deleted anyway.
 stop() {
     local dir=$1 data
@@ -125,7 +135,7 @@ if [[ $EUID -eq 0 ]]; then
 fi
 
 case ${1-} in
-    start | stop | run)
+    start | restart | stop | run)
         [[ $# -eq 2 ]] || usage
         case $2 in /*) dir=$2 ;; *) dir=${OLDPWD:-$PWD}/$2 ;; esac
         ;;
@@ -135,6 +145,7 @@ esac
 
 case $1 in
     start) start "$dir" ;;
+    restart) restart "$dir" ;;
     stop) stop "$dir" ;;
     run)
         # Whoever waits for the address sees the end of the output right after it.

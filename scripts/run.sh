@@ -222,6 +222,7 @@ SHENYU_ADMIN_PASSWORD=$password start admin "$bin/longmen-admin" --server.port="
 wait_for 120 "the admin" "$admin/actuator/health"
 start gateway "$bin/longmen-bootstrap" --server.port="$gateway_port" \
     --shenyu.management.port="$management_port" \
+    --shenyu.snapshot.path="$data/gateway.snapshot" \
     --shenyu.sync.websocket.urls="ws://localhost:$admin_port/websocket"
 register_demo
 wait_for 120 "the demo route" "$gateway/demo/hello"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Installs what is missing on a Debian-like machine; does nothing where all of it is there.
 #
-#   scripts/setup.sh build | run | test | bench | all
+#   scripts/setup.sh build | run | test | bench | interop | all
 #
 # Rust, Node and make are expected. Services that come with a package are not started.
 set -euo pipefail
 
 usage() {
-    echo "usage: scripts/setup.sh build|run|test|bench|all" >&2
+    echo "usage: scripts/setup.sh build|run|test|bench|interop|all" >&2
     exit 64
 }
 
@@ -46,6 +46,7 @@ case $1 in
     run) need_build; need curl curl ;;
     test) need_build; need_postgres; need curl curl ;;
     bench) need_build; need nginx-light nginx; need wrk wrk; need util-linux taskset ;;
+    interop) need_build; need util-linux taskset; need maven mvn; need default-jdk-headless javac java ;;
     all)
         need_build
         need_postgres

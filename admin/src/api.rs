@@ -8,8 +8,10 @@ mod conditioned;
 mod dashboard_user;
 mod discovery;
 mod discovery_upstream;
+mod gateway;
 mod handle;
 mod health;
+mod instance;
 mod menu;
 mod meta_data;
 mod namespace;
@@ -50,4 +52,6 @@ pub fn routes() -> Routes {
         .merge(client::routes())
         .merge(api_doc::routes())
         .merge(publish::routes())
+        .merge(gateway::routes())
+        .merge(instance::routes())
 }

@@ -19,11 +19,14 @@ use crate::{
     config::AdminConfig,
     error::ApiError,
     first_start::{self, GeneratedPassword},
-    middleware, openapi,
+    instances,
+    jobs::Job,
+    middleware, openapi, publish,
     registration::probes,
     router::Routes,
     serve,
     state::AppState,
+    v1,
 };
 
 /// How long the store may take to close.
@@ -67,10 +70,15 @@ impl Admin {
         let store = first_start::open_store(&self.config).await?;
         let generated_password = first_start::seed(&store, &self.config).await?;
         let life = Lifecycle::new();
+        publish::share_token(&store, &self.config.sync).await?;
         let state = AppState::new(self.config, store, life.clone())?;
-        state.publisher().start(&life, &state.config().history).await?;
+        state.publisher().start(&life, &state.config().history, addr).await?;
         let router = router(&state, api::routes())?;
         life.spawn(&Handle::current(), "probes", probes::run(state.clone()));
+        let (store, of_job) = (state.store().clone(), state.clone());
+        let instances = Job::new(store, "instances")
+            .run(life.soft().clone(), move |lease| instances::keep_states(of_job.clone(), lease));
+        life.spawn(&Handle::current(), "instances", instances);
         life.spawn(
             &Handle::current(),
             "listener",
@@ -96,6 +104,7 @@ impl RunningAdmin {
         // The listener drains its connections within the grace; what else runs gets a little more.
         let grace = self.state.config().server.shutdown_grace + Duration::from_secs(1);
         let ended = self.state.life().stop(grace).await;
+        self.state.publisher().say_goodbye().await;
         // Waits for open transactions; whoever still holds one must not hold up the end.
         let closed = tokio::time::timeout(CLOSE_DEADLINE, self.state.store().close()).await;
         if closed.is_err() {
@@ -112,7 +121,8 @@ fn router(state: &AppState, routes: Routes) -> anyhow::Result<Router> {
     let gate = auth::Gate { state: state.clone(), open: Arc::new(table.open) };
     let router = router
         .layer(Extension::<Arc<str>>(document.into()))
-        .layer(from_fn_with_state(gate, auth::check_token));
+        .layer(from_fn_with_state(gate, auth::check_token))
+        .layer(from_fn(v1::real_statuses));
     let router = match state.config().server.context_path.as_str() {
         "" => router,
         prefix => {

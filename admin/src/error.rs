@@ -10,11 +10,13 @@
 use std::borrow::Cow;
 
 use axum::{
-    Json,
+    Extension, Json,
     response::{IntoResponse, Response},
 };
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
+
+use crate::v1::{Fault, Told};
 
 /// The result of a handler.
 pub type ApiResult<T> = Result<T, ApiError>;
@@ -80,6 +82,16 @@ impl ApiError {
             Self::Token => 600,
             Self::Permission => 601,
             Self::Refused(_) | Self::Unreadable | Self::Internal(_) => 500,
+        }
+    }
+
+    /// What it is to the endpoints below `/v1`.
+    const fn fault(&self) -> Fault {
+        match self {
+            Self::Token => Fault::Unauthorized,
+            Self::Permission => Fault::Forbidden,
+            Self::Refused(_) | Self::Unreadable => Fault::Invalid,
+            Self::Internal(_) => Fault::Internal,
         }
     }
 
@@ -160,12 +172,17 @@ impl IntoResponse for ApiError {
         }
         let code = self.code();
         let message = self.client_message();
+        let told = Told { fault: self.fault(), message: message.clone().into_owned() };
         if !matches!(self, Self::Token) {
-            return Json(Failure { code, message: &message, data: None }).into_response();
+            let failure = Json(Failure { code, message: &message, data: None });
+            return (Extension(told), failure).into_response();
         }
-        let mut response =
-            (StatusCode::UNAUTHORIZED, Json(TokenFailure { code, message: &message }))
-                .into_response();
+        let mut response = (
+            StatusCode::UNAUTHORIZED,
+            Extension(told),
+            Json(TokenFailure { code, message: &message }),
+        )
+            .into_response();
         // `Access-Control-Allow-Origin` is added to every answer by the CORS layer.
         for (name, value) in [
             (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, DELETE"),

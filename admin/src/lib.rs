@@ -20,10 +20,13 @@ pub mod state;
 mod app;
 mod audit;
 mod first_start;
+mod instances;
+mod jobs;
 mod middleware;
 mod registration;
 mod restore_mark;
 mod serve;
+mod v1;
 
 pub use app::{Admin, RunningAdmin};
 pub use restore_mark::restore_mark;

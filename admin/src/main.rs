@@ -28,7 +28,7 @@ async fn main() -> ExitCode {
     let done = match (command, loaded) {
         (Err(text), _) => return refused(text),
         (_, Err(error)) => return refused(error),
-        (Ok(Command::Serve), Ok(loaded)) => run(loaded).await,
+        (Ok(Command::Serve), Ok(loaded)) => Box::pin(run(loaded)).await,
         (Ok(Command::RestoreMark), Ok(loaded)) => mark(&loaded.config).await,
     };
     match done {

@@ -25,12 +25,14 @@ mod object;
 mod patience;
 mod pruner;
 mod refreshes;
+mod reports;
 mod sequence;
 mod session;
 mod text;
 mod token;
 
-use std::sync::Arc;
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
 
 use axum::extract::ws::Utf8Bytes;
 use longmen_core::chain::Registry;
@@ -42,15 +44,21 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 pub use endpoint::routes;
+pub(crate) use gateways::address;
 pub use gateways::{GatewayView, Gateways};
+pub(crate) use missing::add_faults;
+pub(crate) use token::share_token;
 
 use dispatcher::Dispatcher;
 use hub::Hub;
 use patience::Patience;
 use refreshes::Refreshes;
+use reports::Reporter;
 use token::SyncToken;
 
 use crate::config::{HistoryConfig, SyncConfig};
+use crate::instances::Instances;
+use crate::jobs::Job;
 
 /// The sync of one admin. Clones are handles to the same.
 #[derive(Debug, Clone)]
@@ -65,6 +73,12 @@ struct Shared {
     hub: Arc<Hub>,
     refreshes: Refreshes,
     gateways: Gateways,
+    /// Instances that said that they are alive.
+    instances: Instances,
+    reporter: Reporter,
+    /// This admin, as people know it: `host:port`, once it listens.
+    name: OnceLock<String>,
+    started_ms: i64,
     /// How long the store may take.
     patience: Patience,
     /// The answer to the question for the running mode.
@@ -86,30 +100,64 @@ impl Publisher {
         let patience = Patience::new(config.query_timeout);
         Ok(Self(Arc::new(Shared {
             refreshes: Refreshes::new(store.clone(), patience),
+            started_ms: store.now_ms(),
             store,
             token,
             hub: Arc::new(Hub::new(limits.max_sessions, limits.queue_size)),
             config: config.clone(),
             gateways: Gateways::default(),
+            instances: Instances::default(),
+            reporter: Reporter::default(),
+            name: OnceLock::new(),
             patience,
             running_mode,
             poke: Notify::new(),
         })))
     }
 
-    /// Starts the dispatcher, and what keeps its log small. When the life comes to its end both
-    /// stop, and all sessions with them.
+    /// Starts the dispatcher, what keeps its log small, and what tells the other admins of the gateways
+    /// here; `addr` is where this admin listens. When the life comes to its end all of it stops, and all
+    /// sessions with it.
     ///
     /// # Errors
     /// The database's.
-    pub async fn start(&self, life: &Lifecycle, history: &HistoryConfig) -> anyhow::Result<()> {
+    pub async fn start(
+        &self,
+        life: &Lifecycle,
+        history: &HistoryConfig,
+        addr: SocketAddr,
+    ) -> anyhow::Result<()> {
+        self.0.name.get_or_init(|| own_name(addr));
         let dispatcher = Dispatcher::new(Arc::clone(&self.0)).await?;
         let (runtime, stop) = (Handle::current(), life.soft());
         life.spawn(&runtime, "dispatcher", dispatcher.run(stop.clone()));
         let (store, patience) = (self.0.store.clone(), self.0.patience);
         let pruner = pruner::run(store, history.clone(), patience, stop.clone());
         life.spawn(&runtime, "pruner", pruner);
+        life.spawn(&runtime, "reports", Arc::clone(&self.0).report(stop.clone()));
+        let sweeper = Arc::clone(&self.0);
+        let sweep = Job::new(self.0.store.clone(), "gateways")
+            .run(stop.clone(), move |lease| Arc::clone(&sweeper).sweep(lease));
+        life.spawn(&runtime, "gateways", sweep);
         Ok(())
+    }
+
+    /// Tells the other admins of the end; to be called once all sessions have ended.
+    pub(crate) async fn say_goodbye(&self) {
+        self.0.say_goodbye().await;
+    }
+
+    /// Stores what is known here of gateways and instances, so that reading the tables shows it.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(crate) async fn write_reports(&self) -> anyhow::Result<()> {
+        self.0.write_reports().await
+    }
+
+    /// Instances that say that they are alive.
+    pub(crate) fn instances(&self) -> &Instances {
+        &self.0.instances
     }
 
     /// Warns of plugins that were just switched on and that connected gateways do not have.
@@ -127,5 +175,21 @@ impl Publisher {
     #[must_use]
     pub fn gateways(&self) -> &Gateways {
         &self.0.gateways
+    }
+}
+
+impl Shared {
+    /// This admin, as people know it.
+    fn name(&self) -> String {
+        self.name.get().cloned().unwrap_or_default()
+    }
+}
+
+/// The name of the machine and the port; the address where the machine has no name.
+fn own_name(addr: SocketAddr) -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    match host.trim() {
+        "" => addr.to_string(),
+        host => format!("{host}:{}", addr.port()),
     }
 }

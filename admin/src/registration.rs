@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use http::Method;
 use longmen_core::telemetry::Throttle;
+use longmen_db::repository::instance::Farewell;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
@@ -31,16 +32,17 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// How long a heartbeat of an instance that said good-bye counts for nothing. SDKs send heartbeats
 /// every ten seconds from a thread of its own, which goes on while the process stops.
-const FAREWELL: Duration = Duration::from_secs(60);
+pub(crate) const FAREWELL: Duration = Duration::from_secs(60);
 
 /// How long a heartbeat shows that an instance is alive, though no probe reaches it: two of them, as
 /// long as the reference calls an instance online.
-const BEAT: Duration = Duration::from_secs(20);
+pub(crate) const BEAT: Duration = Duration::from_secs(20);
 
 /// So many good-byes, and so many heartbeats, are remembered.
 const MAX_KNOWN: usize = 65_536;
 
-/// The shared part of all registrations.
+/// The shared part of all registrations at this admin. What the others must know as well is in the store
+/// besides: good-byes, and heartbeats with a delay of a second.
 #[derive(Debug)]
 pub(crate) struct Registration {
     slots: Arc<Semaphore>,
@@ -119,6 +121,23 @@ fn remember<K: Eq + Hash>(known: &mut HashMap<K, Instant>, key: K, until: Instan
     if known.len() < MAX_KNOWN {
         known.insert(key, until);
     }
+}
+
+impl Instance {
+    /// As the store knows it.
+    pub(crate) fn farewell(&self) -> Farewell<'_> {
+        Farewell {
+            namespace_id: &self.namespace_id,
+            plugin: self.plugin,
+            selector: &self.selector,
+            url: &self.url,
+        }
+    }
+}
+
+/// A good-bye or a heartbeat counts for so long, in milliseconds.
+pub(crate) fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Runs `work` to its end, also when the caller leaves meanwhile: the Go SDK does after a second, and

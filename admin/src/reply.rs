@@ -58,6 +58,24 @@ impl<T: Serialize> IntoResponse for Reply<T> {
     }
 }
 
+/// A bare object, as the endpoints below `/v1` answer it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plain<T>(pub T);
+
+impl<T: Serialize> IntoResponse for Plain<T> {
+    fn into_response(self) -> Response {
+        Json(self.0).into_response()
+    }
+}
+
+impl<T: Serialize + ToSchema + Send> Answer for Plain<T> {
+    fn describe() -> Described {
+        let mut schemas = Vec::new();
+        T::schemas(&mut schemas);
+        ("application/json", T::schema(), schemas)
+    }
+}
+
 /// A bare text, as the registration endpoints answer it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlainText(pub &'static str);

@@ -2,13 +2,17 @@
 //!
 //! Source: the shapes of ShenYu 2.7.1, as its web console uses them.
 
-use anyhow::{Context as _, bail};
+mod plugin;
+
+use anyhow::{Context as _, bail, ensure};
 use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::client::{Connection, Server, json_headers};
+
+pub use plugin::Plugin;
 
 /// The namespace every installation has.
 pub const DEFAULT_NAMESPACE: &str = "649330b6-c2d7-4edc-be8e-8a54df9eb385";
@@ -68,6 +72,25 @@ impl AdminApi {
         Ok(api)
     }
 
+    /// The same session at another admin on the same database, over a connection of its own.
+    #[must_use]
+    pub fn at(&self, server: Server) -> Self {
+        Self { connection: Connection::new(server), headers: self.headers.clone() }
+    }
+
+    /// The JSON of an endpoint that answers without an envelope.
+    ///
+    /// # Errors
+    /// When the connection fails, or the status is not 200.
+    pub async fn get(&mut self, target: &str) -> anyhow::Result<Value> {
+        let (headers, body) = (self.headers.clone(), Bytes::new());
+        let answer = self.connection.send(Method::GET, target, headers, body).await?;
+        if answer.status != http::StatusCode::OK {
+            bail!("GET {target} is answered {}", answer.status);
+        }
+        answer.json()
+    }
+
     /// Creates an enabled `divide` selector for the paths of `condition`; returns its id.
     ///
     /// # Errors
@@ -78,17 +101,12 @@ impl AdminApi {
         sort: u32,
         condition: &PathCondition,
     ) -> anyhow::Result<String> {
-        let body = json!({
-            "pluginId": DIVIDE, "name": name, "type": 1, "matchMode": 0, "sort": sort,
-            "enabled": true, "loged": false, "continued": true, "matchRestful": false,
-            "handle": "[]", "namespaceId": DEFAULT_NAMESPACE,
-            "selectorConditions": [condition.to_json()],
-        });
+        let body = selector(name, sort, condition);
         let data = self.call(Method::POST, "/selector", Some(&body)).await?;
         Ok(data.as_str().context("the answer to POST /selector has no id")?.to_owned())
     }
 
-    /// Gives a selector its upstreams, each `host:port`, all of equal weight and warmed up.
+    /// Gives a `divide` selector its upstreams, each `host:port`, all of equal weight and warmed up.
     ///
     /// # Errors
     /// When the admin refuses.
@@ -98,24 +116,176 @@ impl AdminApi {
         name: &str,
         upstreams: &[String],
     ) -> anyhow::Result<()> {
+        self.bind_to(Plugin::DIVIDE, selector_id, name, upstreams).await
+    }
+
+    async fn bind_to(
+        &mut self,
+        plugin: Plugin,
+        selector_id: &str,
+        name: &str,
+        upstreams: &[String],
+    ) -> anyhow::Result<()> {
         let upstreams: Vec<Value> = upstreams
             .iter()
             .map(|url| {
                 json!({
-                    "protocol": "http://", "url": url, "status": 0, "weight": 50,
+                    "protocol": plugin.protocol, "url": url, "status": 0, "weight": 50,
                     "props": "{\"warmup\":\"0\"}", "startupTime": "0",
                     "namespaceId": DEFAULT_NAMESPACE,
                 })
             })
             .collect();
         let body = json!({
-            "selectorId": selector_id, "name": name, "pluginName": "divide", "type": "divide",
-            "forwardPort": null, "props": "{}", "listenerNode": "", "handler": "",
-            "namespaceId": DEFAULT_NAMESPACE,
+            "selectorId": selector_id, "name": name, "pluginName": plugin.name,
+            "type": plugin.name, "forwardPort": null, "props": "{}", "listenerNode": "",
+            "handler": "", "namespaceId": DEFAULT_NAMESPACE,
             "discovery": { "discoveryType": "local", "serverList": "", "props": "{}" },
             "discoveryUpstreams": upstreams,
         });
         self.call(Method::POST, "/proxy-selector/binding", Some(&body)).await.map(drop)
+    }
+
+    /// Creates a selector of a plugin with its upstreams, each `host:port`, and one rule with the same
+    /// condition; returns the selector's id.
+    ///
+    /// # Errors
+    /// When the admin refuses.
+    pub async fn create_route(
+        &mut self,
+        plugin: Plugin,
+        name: &str,
+        condition: &Value,
+        upstreams: &[String],
+        handle: &Value,
+    ) -> anyhow::Result<String> {
+        let selector = json!({
+            "pluginId": plugin.id, "name": name, "type": 1, "matchMode": 0, "sort": 1,
+            "enabled": true, "loged": false, "continued": true, "matchRestful": false,
+            "handle": "[]", "namespaceId": DEFAULT_NAMESPACE, "selectorConditions": [condition],
+        });
+        let id = self.call(Method::POST, "/selector", Some(&selector)).await?;
+        let id = id.as_str().context("the answer to POST /selector has no id")?.to_owned();
+        self.bind_to(plugin, &id, name, upstreams).await?;
+        let rule = json!({
+            "selectorId": id, "matchMode": 0, "name": name, "enabled": true, "loged": false,
+            "sort": 1, "matchRestful": false, "namespaceId": DEFAULT_NAMESPACE,
+            "handle": handle.to_string(), "ruleConditions": [condition],
+        });
+        self.call(Method::POST, "/rule", Some(&rule)).await?;
+        Ok(id)
+    }
+
+    /// Switches a plugin on.
+    ///
+    /// # Errors
+    /// When the admin refuses.
+    pub async fn enable_plugin(&mut self, plugin: Plugin) -> anyhow::Result<()> {
+        let body = json!({ "ids": [plugin.id], "enabled": true, "namespaceId": DEFAULT_NAMESPACE });
+        let target = "/namespace-plugin/enabledByNamespace";
+        self.call(Method::POST, target, Some(&body)).await.map(drop)
+    }
+
+    /// Gives a plugin another place in the order of plugins.
+    ///
+    /// # Errors
+    /// When there is no such plugin, or the admin refuses.
+    pub async fn sort_plugin(&mut self, plugin: Plugin, sort: u32) -> anyhow::Result<()> {
+        let target = format!(
+            "/namespace-plugin?name={}&namespaceId={DEFAULT_NAMESPACE}&currentPage=1&pageSize=50",
+            plugin.name
+        );
+        let data = self.call(Method::GET, &target, None).await?;
+        let rows = data["dataList"].as_array().context("the list of plugins has no dataList")?;
+        let row = rows.iter().find(|row| row["name"] == plugin.name);
+        let row = row.with_context(|| format!("there is no plugin {:?}", plugin.name))?;
+        let id = row["id"].as_str().context("a plugin of the list has no id")?;
+        let body = json!({
+            "pluginId": row["pluginId"], "name": row["name"], "config": row["config"],
+            "sort": sort, "enabled": row["enabled"], "namespaceId": DEFAULT_NAMESPACE,
+        });
+        let target = format!("/namespace-plugin/{}", encode(id));
+        self.call(Method::PUT, &target, Some(&body)).await.map(drop)
+    }
+
+    /// The version of the configuration, and the lowest one that any gateway has in force, once one
+    /// is connected.
+    ///
+    /// # Errors
+    /// When the admin does not tell.
+    pub async fn versions(&mut self) -> anyhow::Result<(u64, Option<u64>)> {
+        let target = format!("/v1/gateways?namespace={DEFAULT_NAMESPACE}");
+        let headers = self.headers.clone();
+        let answer = self.connection.send(Method::GET, &target, headers, Bytes::new()).await?;
+        ensure!(answer.status == StatusCode::OK, "GET {target}: {}", answer.excerpt());
+        let list = answer.json()?;
+        let stored = list["namespaces"][0]["version"].as_u64();
+        let stored = stored.with_context(|| format!("{target}: no gateway is connected"))?;
+        let rows = list["rows"].as_array().with_context(|| format!("{target}: no rows"))?;
+        let connected = rows.iter().filter(|row| row["connected"] == true);
+        let in_force = connected.map(|row| row["version"].as_u64().unwrap_or(0)).min();
+        Ok((stored, in_force))
+    }
+
+    /// Replaces a selector by one for the paths of `condition`.
+    ///
+    /// # Errors
+    /// When the admin refuses.
+    pub async fn update_selector(
+        &mut self,
+        id: &str,
+        name: &str,
+        condition: &PathCondition,
+        enabled: bool,
+    ) -> anyhow::Result<()> {
+        let mut body = selector(name, 1, condition);
+        body["id"] = id.into();
+        body["enabled"] = enabled.into();
+        self.call(Method::PUT, &format!("/selector/{}", encode(id)), Some(&body)).await.map(drop)
+    }
+
+    /// The id of the discovery handler that a selector got when it was bound.
+    ///
+    /// # Errors
+    /// When it has none.
+    pub async fn discovery_handler(&mut self, selector_id: &str) -> anyhow::Result<String> {
+        let target = format!("/selector/{}", encode(selector_id));
+        let data = self.call(Method::GET, &target, None).await?;
+        let id = data["discoveryHandler"]["id"].as_str();
+        Ok(id.with_context(|| format!("selector {selector_id} is not bound"))?.to_owned())
+    }
+
+    /// Replaces the upstreams of a discovery handler, each `host:port` with its weight.
+    ///
+    /// # Errors
+    /// When the admin refuses.
+    pub async fn replace_upstreams(
+        &mut self,
+        plugin: Plugin,
+        handler: &str,
+        upstreams: &[(String, u32)],
+    ) -> anyhow::Result<()> {
+        let upstreams: Vec<Value> = upstreams
+            .iter()
+            .map(|(url, weight)| {
+                json!({
+                    "discoveryHandlerId": handler, "protocol": plugin.protocol, "url": url,
+                    "status": 0, "weight": weight, "props": "{\"warmup\":\"0\"}",
+                    "namespaceId": DEFAULT_NAMESPACE,
+                })
+            })
+            .collect();
+        let target = format!("/discovery-upstream/{}", encode(handler));
+        self.call(Method::PUT, &target, Some(&Value::from(upstreams))).await.map(drop)
+    }
+
+    /// Sends everything to all gateways once more.
+    ///
+    /// # Errors
+    /// When the admin refuses.
+    pub async fn sync_all(&mut self) -> anyhow::Result<()> {
+        let body = json!({ "namespaceId": DEFAULT_NAMESPACE });
+        self.call(Method::POST, "/namespace-plugin/syncPluginAll", Some(&body)).await.map(drop)
     }
 
     /// Creates an enabled rule. The stock answer does not tell its id; see [`Self::rule_id`].
@@ -227,7 +397,9 @@ impl PathCondition {
         Self { operator: "pathPattern", value: pattern.into() }
     }
 
-    fn to_json(&self) -> Value {
+    /// The condition as the admin takes it.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
         json!({
             "paramType": "uri", "operator": self.operator, "paramName": "/",
             "paramValue": self.value,
@@ -253,6 +425,16 @@ impl Rule {
         }
         rule
     }
+}
+
+/// An enabled `divide` selector.
+fn selector(name: &str, sort: u32, condition: &PathCondition) -> Value {
+    json!({
+        "pluginId": DIVIDE, "name": name, "type": 1, "matchMode": 0, "sort": sort,
+        "enabled": true, "loged": false, "continued": true, "matchRestful": false,
+        "handle": "[]", "namespaceId": DEFAULT_NAMESPACE,
+        "selectorConditions": [condition.to_json()],
+    })
 }
 
 /// The `data` of an envelope of code 200.

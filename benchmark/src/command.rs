@@ -1,9 +1,12 @@
 //! One module per command of `longmen-bench`: its arguments, and what it does.
 
+pub mod admins;
+pub mod chaos;
 pub mod edits;
 pub mod failing;
 pub mod first_look;
 pub mod idle_close;
+pub mod interop;
 pub mod odd;
 pub mod origin;
 pub mod restarts;

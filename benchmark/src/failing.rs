@@ -135,7 +135,8 @@ pub async fn measure(plan: &Plan) -> anyhow::Result<FailingResult> {
             let arguments = [format!("--shenyu.management.port={}", free_port()?)];
             let port = free_port()?;
             let cores = &plan.proxy_cores;
-            let mut gateway = Gateway::spawn(&plan.binaries, cores, log, port, &admin, &arguments)?;
+            let mut gateway =
+                Gateway::spawn(&plan.binaries, cores, log, port, admin.port(), &arguments)?;
             let fourth = Origin::builder().name(BAD).bind(bad.as_str()).start()?;
             gateway.serves(PATH).await?;
             runs.push(run(plan, &gateway.server, trouble, fourth).await?);

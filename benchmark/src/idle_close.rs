@@ -127,7 +127,7 @@ pub async fn measure(plan: &Plan) -> anyhow::Result<IdleCloseResult> {
         format!("--shenyu.management.port={}", free_port()?),
         format!("--shenyu.httpclient.strategy={}", plan.strategy),
     ];
-    let mut gateway = Gateway::spawn(&plan.binaries, &any, log, port, &admin, &arguments)?;
+    let mut gateway = Gateway::spawn(&plan.binaries, &any, log, port, admin.port(), &arguments)?;
     gateway.serves(&groups[0].2).await?;
     let mut running = JoinSet::new();
     for (number, (method, close, path, executed)) in groups.into_iter().enumerate() {

@@ -9,12 +9,15 @@
 //! process.
 
 pub mod admin_api;
+pub mod admins;
+pub mod chaos;
 pub mod client;
 pub mod command;
 pub mod compare;
 pub mod edits;
 pub mod failing;
 pub mod idle_close;
+pub mod interop;
 pub mod odd;
 pub mod origin;
 pub mod process;

@@ -17,6 +17,11 @@ struct Cli {
 enum Command {
     /// Serve as an upstream whose answers say what reached it.
     Origin(command::origin::Args),
+    /// Edit at two admins on one PostgreSQL while one is killed, and compare everything at the end.
+    Admins(command::admins::Args),
+    /// Edit the routes under load while admin, database, connections and gateway are killed, cut and
+    /// restarted, and check that every answer was valid.
+    Chaos(command::chaos::Args),
     /// Measure how soon an edit in the admin is in force on the gateway, among 10,000 rules.
     Edits(command::edits::Args),
     /// Compare the gateway with nginx and with no proxy at all, by processor time per request.
@@ -25,6 +30,8 @@ enum Command {
     Failing(command::failing::Args),
     /// Send requests at the moment at which upstreams close idle connections.
     IdleClose(command::idle_close::Args),
+    /// Let a service on the published Java starter register itself, and check how it is served.
+    Interop(command::interop::Args),
     /// Restart by takeover, and stop, under load, and count what was lost.
     Restarts(command::restarts::Args),
     /// Send mixed traffic for a long time and check every answer, with clients and upstreams that
@@ -39,10 +46,13 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Origin(args) => command::origin::run(args),
+        Command::Admins(args) => command::admins::run(args),
+        Command::Chaos(args) => command::chaos::run(args),
         Command::Edits(args) => command::edits::run(&args),
         Command::FirstLook(args) => command::first_look::run(args),
         Command::Failing(args) => command::failing::run(args),
         Command::IdleClose(args) => command::idle_close::run(args),
+        Command::Interop(args) => command::interop::run(args),
         Command::Restarts(args) => command::restarts::run(args),
         Command::Soak(args) => command::soak::run(&args),
         Command::Odd(args) => command::odd::run(&args),

@@ -41,11 +41,28 @@ impl Process {
         program: &Path,
         arguments: &[String],
     ) -> anyhow::Result<Self> {
+        Self::start_with(name, cores, log, program, arguments, &[])
+    }
+
+    /// Starts a program as [`Process::start`] does, with more variables in its environment: what does
+    /// not belong into the list of processes.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn start_with(
+        name: &str,
+        cores: &Cores,
+        log: &Path,
+        program: &Path,
+        arguments: &[String],
+        variables: &[(&str, String)],
+    ) -> anyhow::Result<Self> {
         let out = File::create(log).with_context(|| format!("create {}", log.display()))?;
         let child = Command::new("taskset")
             .args(["-c", &cores.0])
             .arg(program)
             .args(arguments)
+            .envs(variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(out.try_clone()?)
             .stderr(out)
@@ -68,6 +85,16 @@ impl Process {
         let id = self.child.id().to_string();
         let status = Command::new("kill").args(["-TERM", &id]).status().context("run kill")?;
         ensure!(status.success(), "kill -TERM {id}: {status}");
+        Ok(())
+    }
+
+    /// Ends it at once, by SIGKILL.
+    ///
+    /// # Errors
+    /// When the system does not let us.
+    pub fn kill(mut self) -> anyhow::Result<()> {
+        self.child.kill().with_context(|| format!("kill {}", self.name))?;
+        self.child.wait().with_context(|| format!("wait for {}", self.name))?;
         Ok(())
     }
 

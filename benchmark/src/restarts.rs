@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 use serde::Serialize;
 
 use crate::admin_api::{AdminApi, PathCondition, Rule};
@@ -13,9 +13,6 @@ use crate::process::Cores;
 use crate::stage::{Admin, Folder, Gateway, free_port};
 use crate::steady::{Outcome, Refused, Steady};
 use crate::wrk::{self, WrkRun};
-
-/// How long a successor may take to take over, and its predecessor to end.
-const LIMIT: Duration = Duration::from_secs(30);
 
 /// What to do.
 #[derive(Debug, Clone)]
@@ -105,7 +102,7 @@ impl Scene<'_> {
         let log = self.folder.join(format!("gateway-{}.log", self.started));
         let mut all = vec!["--shenyu.shutdown.grace=20000".to_owned()];
         all.extend(arguments.iter().map(ToString::to_string));
-        Gateway::spawn(&self.plan.binaries, &any(), log, port, &self.admin, &all)
+        Gateway::spawn(&self.plan.binaries, &any(), log, port, self.admin.port(), &all)
     }
 
     async fn restarts(&mut self) -> anyhow::Result<(WrkRun, Checked, Vec<u64>)> {
@@ -126,9 +123,9 @@ impl Scene<'_> {
             tokio::time::sleep(pause).await;
             let begun = Instant::now();
             let next = self.spawn(port, &[&management, "--takeover"])?;
-            says(&next, "took over").await?;
+            next.says("took over").await?;
             times.push(milliseconds(begun));
-            ended(&mut gateway).await?;
+            gateway.ends().await?;
             gateway = next;
         }
         let under_load = !load.is_finished();
@@ -152,7 +149,7 @@ impl Scene<'_> {
             let begun = Instant::now();
             gateway.process.terminate()?;
             checked.add(clients.end(false).await);
-            ended(&mut gateway).await?;
+            gateway.ends().await?;
             times.push(milliseconds(begun));
         }
         Ok((checked, times))
@@ -165,32 +162,6 @@ fn address(port: u16) -> SocketAddr {
 
 fn milliseconds(begun: Instant) -> u64 {
     u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Waits for a text in a gateway's log.
-async fn says(gateway: &Gateway, text: &str) -> anyhow::Result<()> {
-    let begun = Instant::now();
-    loop {
-        let log = std::fs::read_to_string(&gateway.log).unwrap_or_default();
-        if log.contains(text) {
-            return Ok(());
-        }
-        ensure!(begun.elapsed() < LIMIT, "a gateway never said {text:?}: {log}");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-}
-
-/// Waits for the end of a gateway, which must be a good one.
-async fn ended(gateway: &mut Gateway) -> anyhow::Result<()> {
-    let begun = Instant::now();
-    loop {
-        match gateway.process.ended()? {
-            Some(status) if status.success() => return Ok(()),
-            Some(status) => bail!("a gateway ended with {status}"),
-            None => ensure!(begun.elapsed() < LIMIT, "a gateway does not end"),
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }
 
 impl RestartsResult {

@@ -193,7 +193,7 @@ async fn settled(
 }
 
 impl Look {
-    fn at(pid: u32, started: Instant) -> anyhow::Result<Self> {
+    pub(crate) fn at(pid: u32, started: Instant) -> anyhow::Result<Self> {
         let folder = format!("/proc/{pid}/fd");
         let descriptors =
             std::fs::read_dir(&folder).with_context(|| format!("read {folder}"))?.count();

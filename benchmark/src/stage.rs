@@ -1,9 +1,9 @@
 //! An admin and its gateways as processes of one measurement, in a folder of their own.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail, ensure};
 use http::StatusCode;
 
 use crate::admin_api::AdminApi;
@@ -13,18 +13,31 @@ use crate::process::{Cores, Process};
 /// How long a program may take until it serves.
 const START_LIMIT: Duration = Duration::from_secs(20);
 
-const PASSWORD: &str = "of-this-run-1-Only!";
+/// How long a successor may take to take over, and its predecessor to end.
+const TURN_LIMIT: Duration = Duration::from_secs(30);
+
+/// The password of user `admin` at every admin that is started here.
+pub const PASSWORD: &str = "of-this-run-1-Only!";
 
 /// Where processes keep their files while they are measured. Removed when dropped.
 #[derive(Debug)]
 pub struct Folder(PathBuf);
 
-/// A running admin with a database of its own.
+/// A running admin.
 #[derive(Debug)]
 pub struct Admin {
     port: u16,
     server: Server,
-    _process: Process,
+    process: Process,
+}
+
+/// Where an admin keeps its data.
+#[derive(Debug, Clone)]
+pub enum Store {
+    /// A SQLite file in the folder of the measurement.
+    Sqlite,
+    /// A PostgreSQL database, by its address with user and password.
+    Postgres(String),
 }
 
 /// A running gateway.
@@ -68,23 +81,69 @@ impl Drop for Folder {
 // === impl Admin ===
 
 impl Admin {
-    /// Starts an admin of this folder of binaries, and waits until it serves.
+    /// Starts an admin of this folder of binaries with a database of its own, and waits until it
+    /// serves.
     ///
     /// # Errors
     /// When it cannot be started, or does not serve within 20 s.
     pub async fn start(binaries: &Path, cores: &Cores, folder: &Path) -> anyhow::Result<Self> {
-        let port = free_port()?;
+        Self::start_on(binaries, cores, folder, free_port()?, &Store::Sqlite).await
+    }
+
+    /// Starts an admin on a port and a store, and waits until it serves.
+    ///
+    /// # Errors
+    /// When it cannot be started, or does not serve within 20 s.
+    pub async fn start_on(
+        binaries: &Path,
+        cores: &Cores,
+        folder: &Path,
+        port: u16,
+        store: &Store,
+    ) -> anyhow::Result<Self> {
         let server = Server::parse(&format!("http://127.0.0.1:{port}"))?;
-        let arguments = [
+        let mut arguments = vec![
             format!("--server.port={port}"),
-            format!("--shenyu.database.path={}", folder.join("longmen.db").display()),
             format!("--shenyu.sync.tokenPath={}", folder.join("sync-token").display()),
             format!("--shenyu.admin.password={PASSWORD}"),
         ];
+        let mut variables = Vec::new();
+        match store {
+            Store::Sqlite => {
+                let path = folder.join("longmen.db");
+                arguments.push(format!("--shenyu.database.path={}", path.display()));
+            }
+            Store::Postgres(url) => variables.push(("DATABASE_URL", url.clone())),
+        }
+        let log = folder.join(format!("admin-{port}.log"));
         let program = binaries.join("longmen-admin");
+        let process = Process::start_with("admin", cores, &log, &program, &arguments, &variables)?;
+        let mut admin = Self { port, server, process };
         let health = "/actuator/health";
-        let process = start("admin", cores, folder, &program, &arguments, &server, health).await?;
-        Ok(Self { port, server, _process: process })
+        let served = wait_for(&admin.server, health, StatusCode::OK, START_LIMIT).await;
+        admin.process.ensure_running(&log)?;
+        served?;
+        Ok(admin)
+    }
+
+    /// Where it serves.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its address.
+    #[must_use]
+    pub const fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// Ends it at once, by SIGKILL.
+    ///
+    /// # Errors
+    /// When the system does not let us.
+    pub fn kill(self) -> anyhow::Result<()> {
+        self.process.kill()
     }
 
     /// Logs in at it.
@@ -92,14 +151,14 @@ impl Admin {
     /// # Errors
     /// When it cannot be reached.
     pub async fn log_in(&self) -> anyhow::Result<AdminApi> {
-        AdminApi::login(self.server.clone(), "admin", PASSWORD).await
+        log_in(&self.server).await
     }
 }
 
 // === impl Gateway ===
 
 impl Gateway {
-    /// Starts a gateway on a port, fed by an admin, with one worker for data and more arguments. It
+    /// Starts a gateway on a port, fed by the admin on another port of this machine, with one worker for data and more arguments. It
     /// may not serve yet.
     ///
     /// # Errors
@@ -109,16 +168,21 @@ impl Gateway {
         cores: &Cores,
         log: PathBuf,
         port: u16,
-        admin: &Admin,
+        admin_port: u16,
         arguments: &[String],
     ) -> anyhow::Result<Self> {
         let server = Server::parse(&format!("http://127.0.0.1:{port}"))?;
         let mut all = vec![
             format!("--server.port={port}"),
-            format!("--shenyu.sync.websocket.urls=ws://127.0.0.1:{}/websocket", admin.port),
+            format!("--shenyu.sync.websocket.urls=ws://127.0.0.1:{admin_port}/websocket"),
             "--shenyu.netty.http.workerCount=1".to_owned(),
             "--shenyu.compat=standard".to_owned(),
         ];
+        // One that takes over has the file of its predecessor.
+        if let Some(folder) = log.parent() {
+            let file = folder.join(format!("gateway-{port}.snapshot"));
+            all.push(format!("--shenyu.snapshot.path={}", file.display()));
+        }
         all.extend_from_slice(arguments);
         let program = binaries.join("longmen-bootstrap");
         let process = Process::start("gateway", cores, &log, &program, &all)?;
@@ -134,6 +198,46 @@ impl Gateway {
         self.process.ensure_running(&self.log)?;
         served.map(drop)
     }
+
+    /// Waits for a text in its log.
+    ///
+    /// # Errors
+    /// When it does not say so within 30 s.
+    pub async fn says(&self, text: &str) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        loop {
+            let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+            if log.contains(text) {
+                return Ok(());
+            }
+            ensure!(begun.elapsed() < TURN_LIMIT, "a gateway never said {text:?}: {log}");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    /// Waits for its end, which must be a good one.
+    ///
+    /// # Errors
+    /// When it ends otherwise, or not within 30 s.
+    pub async fn ends(&mut self) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        loop {
+            match self.process.ended()? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => bail!("a gateway ended with {status}"),
+                None => ensure!(begun.elapsed() < TURN_LIMIT, "a gateway does not end"),
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+/// Logs in at an admin that was started here.
+///
+/// # Errors
+/// When it cannot be reached.
+pub async fn log_in(server: &Server) -> anyhow::Result<AdminApi> {
+    AdminApi::login(server.clone(), "admin", PASSWORD).await
 }
 
 /// Starts a program and waits until it answers `path` with 200. Its log is named after it.

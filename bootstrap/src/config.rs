@@ -11,6 +11,7 @@ mod match_cache;
 mod netty;
 mod plugins;
 mod server;
+mod snapshot;
 mod sync;
 mod upstream_check;
 mod websocket;
@@ -38,6 +39,7 @@ pub use netty::{
 };
 pub use plugins::{OnMissing, PluginsConfig};
 pub use server::{CompressionConfig, ServerConfig};
+pub use snapshot::SnapshotConfig;
 pub use sync::{SyncConfig, UpstreamsMode, WebsocketSyncConfig};
 pub use upstream_check::UpstreamCheckConfig;
 pub use websocket::WebsocketConfig;
@@ -72,6 +74,7 @@ pub static SCHEMA: Schema = Schema {
         GENERAL,
         compat::SECTION,
         sync::SECTION,
+        snapshot::SECTION,
         netty::SECTION,
         limits::SECTION,
         httpclient::SECTION,
@@ -103,6 +106,8 @@ pub struct GatewayConfig {
     pub compat: CompatConfig,
     /// Where selectors and rules come from.
     pub sync: SyncConfig,
+    /// The file of the last configuration in force.
+    pub snapshot: SnapshotConfig,
     /// Workers, sockets and the limits of the request head.
     pub netty: NettyConfig,
     /// Bounds of what clients may hold.
@@ -167,8 +172,10 @@ impl GatewayConfig {
         let netty = NettyConfig::read(reader);
         let logging = LoggingConfig::read(reader);
         let access_log = AccessLogConfig::read(reader, netty.access_log, logging.format);
+        let server = ServerConfig::read(reader);
         let config = Self {
-            server: ServerConfig::read(reader),
+            snapshot: SnapshotConfig::read(reader, server.port),
+            server,
             namespace: reader.get("shenyu.namespace"),
             time_zone: reader.get("shenyu.timeZone"),
             sync: SyncConfig::read(reader),

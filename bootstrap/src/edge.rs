@@ -141,6 +141,12 @@ pub(crate) fn control_figures(
         "Version of the configuration in force; 0 from a stock admin",
         move || version.load().position.version as f64,
     );
+    let restored = applier.clone();
+    metrics.gauge(
+        "longmen_sync_from_snapshot",
+        "1 while the configuration in force comes from the kept file and no admin has confirmed it",
+        move || f64::from(u8::from(restored.restored_ms().is_some())),
+    );
     metrics.gauge(
         "longmen_snapshot_faults",
         "Objects that are not in force as configured",

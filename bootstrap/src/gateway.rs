@@ -17,6 +17,7 @@ use longmen_core::snapshot::{
 use longmen_core::telemetry::access_log::AccessLog;
 use longmen_core::upstream::{ClientFactory, EndpointRegistry, UpstreamClient};
 use tokio::runtime::{Builder, Runtime};
+use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::client;
@@ -26,11 +27,13 @@ use crate::config::{
 use crate::connection::Settings;
 use crate::edge::{self, Watchers};
 use crate::handover::{self, Post};
+use crate::keep::Keeper;
 use crate::management::{self, Endpoints};
+use crate::operator::Operators;
 use crate::sockets;
 use crate::stack::{Filters, Parts};
 use crate::stop::Work;
-use crate::sync::{self, Applier, LinkOptions};
+use crate::sync::{self, Applier, Identity, LinkOptions};
 use crate::upstreams;
 use crate::worker::{ConnectionLimit, Worker};
 
@@ -146,14 +149,27 @@ impl GatewayBuilder {
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.to_string()))?;
         let known = EndpointRegistry::new(upstreams::endpoint_options(&config));
         let options = publisher_options(&config, &known);
+        let known_plugins = registry.clone();
         let publisher = Publisher::new(Arc::clone(&store), registry, options);
         let applier = Applier::new(publisher, watchers.metrics.clone());
+        let (local, manage) = (&config.local, &config.management);
+        let operators =
+            Operators::new(applier.clone(), &known_plugins, &config.namespace, local, manage);
+        let keeper = config
+            .snapshot
+            .path
+            .clone()
+            .map(|path| Keeper::new(path, config.namespace.clone(), applier.clone()));
+        if let Some(keeper) = &keeper {
+            keeper.restore();
+        }
         let prefixes = config.filters.health_paths.clone();
         let endpoints = Endpoints::new(
             Arc::clone(&store),
             prefixes,
             Arc::clone(&stopping),
             watchers.metrics.clone(),
+            Some(applier.clone()),
             config.management.on_public_port,
         );
         let clients = client::factory(&config.http_client, control.handle())?;
@@ -163,12 +179,14 @@ impl GatewayBuilder {
             in_flight: InFlightLimit::new(config.limits.max_in_flight),
             tunnels: Tunnels::new(tunnel_limits(&config)),
             connections: ConnectionLimit::new(config.limits.max_connections),
+            served: CancellationToken::new(),
         };
         let spare = opened.spare()?;
         let address = opened.address;
         let shared = SharedParts {
             store: &store,
             endpoints: &endpoints,
+            operators: &operators,
             clients: &clients,
             filters: &filters,
             watchers: &watchers,
@@ -178,6 +196,7 @@ impl GatewayBuilder {
             opened.management,
             work.doors.open.clone(),
             endpoints,
+            operators,
             work.lifecycle.clone(),
         ))?;
         let post = Post {
@@ -187,10 +206,15 @@ impl GatewayBuilder {
             doors: work.doors.clone(),
             lifecycle: work.lifecycle.clone(),
             store: Arc::clone(&store),
+            applier: applier.clone(),
             handed_over: Arc::clone(&handed_over),
         };
         work.lifecycle.spawn(control.handle(), "handover", post.run(opened.predecessor, spare));
-        housekeeping(&applier, &control, &work.lifecycle);
+        housekeeping(&applier, &control, &work);
+        if let Some(keeper) = keeper {
+            let keeping = keeper.run(work.served.clone(), Arc::clone(&handed_over));
+            work.lifecycle.spawn(control.handle(), "snapshot", keeping);
+        }
         upstreams::check(&config, &known, &clients, control.handle(), &work.lifecycle);
         let sessions = Arc::new(AtomicUsize::new(0));
         if let Some(metrics) = &watchers.metrics {
@@ -198,7 +222,7 @@ impl GatewayBuilder {
             metrics.states(known.clone());
         }
         let links = link_options(&config, address.port(), sessions);
-        sync::start(links, &applier, control.handle(), &work.lifecycle);
+        sync::start(links, &applier, control.handle(), &work.lifecycle, &work.served);
         info!(%address, %management, workers = workers.len(), "serving");
         Ok(RunningGateway {
             address,
@@ -306,6 +330,7 @@ fn index_options(cache: CacheConfig) -> IndexOptions {
 fn link_options(config: &GatewayConfig, port: u16, sessions: Arc<AtomicUsize>) -> LinkOptions {
     let websocket = &config.sync.websocket;
     LinkOptions {
+        identity: Arc::new(Identity::default()),
         urls: websocket.urls.clone(),
         namespace: config.namespace.clone(),
         port,
@@ -321,7 +346,8 @@ fn link_options(config: &GatewayConfig, port: u16, sessions: Arc<AtomicUsize>) -
     }
 }
 
-fn wall_clock() -> i64 {
+/// Milliseconds since 1970-01-01 UTC.
+pub(crate) fn wall_clock() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
@@ -341,6 +367,7 @@ fn tunnel_limits(config: &GatewayConfig) -> TunnelLimits {
 struct SharedParts<'a> {
     store: &'a Arc<SnapshotStore>,
     endpoints: &'a Endpoints,
+    operators: &'a Operators,
     clients: &'a ClientFactory,
     filters: &'a Filters,
     watchers: &'a Watchers,
@@ -375,6 +402,9 @@ fn start_workers(
         let (store, endpoints, in_flight) =
             (Arc::clone(shared.store), shared.endpoints.clone(), work.in_flight.clone());
         let (clients, driver_options) = (shared.clients.clone(), driver_options.clone());
+        // Nothing looks at requests where there is nothing to ask on the public port.
+        let asked = config.local.enabled || config.management.on_public_port;
+        let operators = asked.then(|| shared.operators.clone());
         let strategy = config.http_client.strategy;
         let error_status = edge::error_status(config);
         let filters = shared.filters.clone();
@@ -400,7 +430,18 @@ fn start_workers(
                     runtime.clone(),
                     wall_clock,
                 );
-                (Parts { error_status, endpoints, in_flight, limits, filters, driver }, client)
+                (
+                    Parts {
+                        error_status,
+                        endpoints,
+                        operators,
+                        in_flight,
+                        limits,
+                        filters,
+                        driver,
+                    },
+                    client,
+                )
             }),
         };
         workers.push(worker.start()?);
@@ -409,14 +450,14 @@ fn start_workers(
 }
 
 /// What is done now and then beside serving.
-fn housekeeping(applier: &Applier, control: &Runtime, lifecycle: &Lifecycle) {
-    let (applier, soft) = (applier.clone(), lifecycle.soft().clone());
-    lifecycle.spawn(control.handle(), "housekeeping", async move {
+fn housekeeping(applier: &Applier, control: &Runtime, work: &Work) {
+    let (applier, served) = (applier.clone(), work.served.clone());
+    work.lifecycle.spawn(control.handle(), "housekeeping", async move {
         let mut ticks = tokio::time::interval(RELEASE);
         loop {
             tokio::select! {
                 _ = ticks.tick() => applier.release(),
-                () = soft.cancelled() => return,
+                () = served.cancelled() => return,
             }
         }
     });

@@ -40,6 +40,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tracing::{error, warn};
 
 use crate::config::NettyConfig;
+use crate::sync::Applier;
 use crate::worker::Doors;
 
 pub(crate) use following::{Predecessor, ask};
@@ -49,6 +50,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long a successor may take to get its configuration.
 const READY_LIMIT: Duration = Duration::from_secs(60);
+
+/// After which time without an admin a successor makes do with the kept configuration.
+const ADMIN_LIMIT: Duration = Duration::from_secs(10);
 
 /// How long a predecessor waits for a successor that has its sockets: longer than one that lives takes.
 pub(crate) const SUCCESSOR_LIMIT: Duration = Duration::from_secs(75);
@@ -90,6 +94,8 @@ pub(crate) struct Post {
     pub(crate) doors: Doors,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) store: Arc<SnapshotStore>,
+    /// Says whether an admin has said what is in force.
+    pub(crate) applier: Applier,
     /// Set when a successor has taken over.
     pub(crate) handed_over: Arc<AtomicBool>,
 }

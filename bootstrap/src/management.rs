@@ -29,6 +29,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::operator::Operators;
+use crate::sync::Applier;
+
 /// How long a client of the management address may take for its request head.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
 
@@ -48,6 +51,8 @@ struct Shared {
     prefixes: Vec<String>,
     stopping: Arc<AtomicBool>,
     metrics: Option<Metrics>,
+    /// Knows where what is in force comes from; absent in tests.
+    applier: Option<Applier>,
     /// Whether the data endpoints answer on the public port too.
     all_public: bool,
 }
@@ -55,14 +60,15 @@ struct Shared {
 impl Endpoints {
     /// Endpoints under the given path prefixes; without any, only the management address has them.
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         store: Arc<SnapshotStore>,
         prefixes: Vec<String>,
         stopping: Arc<AtomicBool>,
         metrics: Option<Metrics>,
+        applier: Option<Applier>,
         all_public: bool,
     ) -> Self {
-        Self(Arc::new(Shared { store, prefixes, stopping, metrics, all_public }))
+        Self(Arc::new(Shared { store, prefixes, stopping, metrics, applier, all_public }))
     }
 
     /// Whether the gateway should be sent requests: it has its configuration and is not stopping.
@@ -114,13 +120,18 @@ impl Endpoints {
 
     fn info(&self) -> Value {
         let snapshot = self.0.store.load();
+        let mut sync = json!({
+            "ready": snapshot.ready,
+            "epoch": snapshot.position.epoch,
+            "version": snapshot.position.version,
+        });
+        // Until an admin has confirmed it.
+        if let Some(saved_ms) = self.0.applier.as_ref().and_then(Applier::restored_ms) {
+            sync["snapshotOf"] = saved_ms.into();
+        }
         json!({
             "app": {"name": "longmen-bootstrap", "version": env!("CARGO_PKG_VERSION")},
-            "sync": {
-                "ready": snapshot.ready,
-                "epoch": snapshot.position.epoch,
-                "version": snapshot.position.version,
-            },
+            "sync": sync,
         })
     }
 }
@@ -164,6 +175,7 @@ pub(crate) async fn serve(
     listener: std::net::TcpListener,
     opened: CancellationToken,
     endpoints: Endpoints,
+    operators: Operators,
     lifecycle: Lifecycle,
 ) -> io::Result<SocketAddr> {
     listener.set_nonblocking(true)?;
@@ -187,7 +199,7 @@ pub(crate) async fn serve(
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             };
-            let served = connection(stream, endpoints.clone(), soft.clone());
+            let served = connection(stream, endpoints.clone(), operators.clone(), soft.clone());
             connections.spawn(async move {
                 served.await;
                 drop(permit);
@@ -195,7 +207,12 @@ pub(crate) async fn serve(
         }
         // What waits has connected while somebody listened.
         for stream in waiting(listener) {
-            connections.spawn(connection(stream, endpoints.clone(), soft.clone()));
+            connections.spawn(connection(
+                stream,
+                endpoints.clone(),
+                operators.clone(),
+                soft.clone(),
+            ));
         }
         connections.close();
         connections.wait().await;
@@ -216,12 +233,22 @@ fn waiting(listener: TcpListener) -> Vec<TcpStream> {
 
 /// One connection to the management address. When the gateway stops, it ends after the answer that is
 /// asked for.
-async fn connection(stream: TcpStream, endpoints: Endpoints, soft: CancellationToken) {
+async fn connection(
+    stream: TcpStream,
+    endpoints: Endpoints,
+    operators: Operators,
+    soft: CancellationToken,
+) {
     let service = service_fn(|request: Request<Incoming>| {
-        let path = request.uri().path();
-        let answer = endpoints.answer(request.method(), path);
-        let answer = answer.unwrap_or_else(|| not_found(path));
-        async move { Ok::<_, Infallible>(answer) }
+        let (endpoints, operators) = (&endpoints, &operators);
+        async move {
+            let (method, path) = (request.method(), request.uri().path());
+            let answer = match endpoints.answer(method, path) {
+                Some(answer) => answer,
+                None => operators.data(method, path).await.unwrap_or_else(|| not_found(path)),
+            };
+            Ok::<_, Infallible>(answer)
+        }
     });
     let stops = soft.is_cancelled();
     let mut server = http1::Builder::new();
@@ -280,14 +307,26 @@ mod tests {
     use std::time::Duration;
 
     use longmen_core::lifecycle::Lifecycle;
-    use longmen_core::snapshot::SnapshotStore;
+    use longmen_core::snapshot::{Publisher, PublisherOptions, SnapshotStore};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpStream;
     use tokio_util::sync::CancellationToken;
 
     use super::{Endpoints, open, serve};
+    use crate::config::GatewayConfig;
+    use crate::operator::Operators;
+    use crate::sync::Applier;
 
     const HEAD: &[u8] = b"GET /actuator/health/liveness HTTP/1.1\r\nHost: h\r\n";
+
+    fn operators() -> Operators {
+        let registry = longmen_plugins::registry();
+        let store = Arc::new(SnapshotStore::new());
+        let publisher = Publisher::new(store, registry.clone(), PublisherOptions::default());
+        let config = GatewayConfig::default();
+        let applier = Applier::new(publisher, None);
+        Operators::new(applier, &registry, "ns", &config.local, &config.management)
+    }
 
     async fn rest(stream: &mut TcpStream) -> String {
         let mut rest = String::new();
@@ -298,12 +337,20 @@ mod tests {
 
     #[tokio::test]
     async fn who_has_connected_before_a_stop_is_answered() {
-        let endpoints =
-            Endpoints::new(Arc::new(SnapshotStore::new()), Vec::new(), Arc::default(), None, false);
+        let endpoints = Endpoints::new(
+            Arc::new(SnapshotStore::new()),
+            Vec::new(),
+            Arc::default(),
+            None,
+            None,
+            false,
+        );
         let (lifecycle, opened) = (Lifecycle::new(), CancellationToken::new());
         opened.cancel();
         let listener = open("127.0.0.1:0".parse().unwrap()).unwrap();
-        let address = serve(listener, opened, endpoints, lifecycle.clone()).await.unwrap();
+        let operators = operators();
+        let served = serve(listener, opened, endpoints, operators, lifecycle.clone()).await;
+        let address = served.unwrap();
         let mut half = TcpStream::connect(address).await.unwrap();
         half.write_all(HEAD).await.unwrap();
         let mut idle = TcpStream::connect(address).await.unwrap();

@@ -17,12 +17,14 @@ use longmen_core::layer::{
 use tower::{Service, ServiceBuilder};
 
 use crate::management::Endpoints;
+use crate::operator::{OperatorLayer, Operators};
 
 /// What the layers are made of.
 #[derive(Debug, Clone)]
 pub(crate) struct Parts {
     pub(crate) error_status: ErrorStatus,
     pub(crate) endpoints: Endpoints,
+    pub(crate) operators: Option<Operators>,
     pub(crate) in_flight: InFlightLimit,
     pub(crate) limits: HeadLimits,
     pub(crate) filters: Filters,
@@ -68,6 +70,8 @@ pub(crate) fn build(
         .layer(AdmitLayer::new(PathRules))
         // The path that everything below sees.
         .layer(AdmitLayer::new(collapse_slashes))
+        // The local admin API, and data where the public port has them.
+        .layer(OperatorLayer(parts.operators))
         // Health and information: answered also when the gateway is at its limits.
         .layer(AdmitLayer::new(parts.endpoints))
         // Pages of other origins may read whatever comes from below, refusals included.

@@ -6,6 +6,7 @@ use longmen_core::chain::Tunnels;
 use longmen_core::layer::InFlightLimit;
 use longmen_core::lifecycle::Lifecycle;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::worker::{ConnectionLimit, Doors};
@@ -24,13 +25,16 @@ pub(crate) struct Work {
     pub(crate) in_flight: InFlightLimit,
     pub(crate) tunnels: Tunnels,
     pub(crate) connections: ConnectionLimit,
+    /// Set when the last connection has ended: until then requests may come, and changes count.
+    pub(crate) served: CancellationToken,
 }
 
 impl Work {
     /// Ends everything within `grace`, and what is left then at once: no new connections; requests
     /// finish; then, or shortly before the time is over, websockets are closed; connections that wait
-    /// for a request are kept to the last, since one may be on its way. Says whether all went well;
-    /// what was cut off is logged.
+    /// for a request are kept to the last, since one may be on its way. Changes of the configuration are
+    /// taken in as long as any connection is open. Says whether all went well; what was cut off is
+    /// logged.
     pub(crate) async fn end(&self, grace: Duration) -> bool {
         let begun = Instant::now();
         let until = begun + grace;
@@ -43,6 +47,12 @@ impl Work {
             () = self.lifecycle.hard().cancelled() => {}
         }
         self.tunnels.go_away();
+        tokio::select! {
+            () = self.connections_closed() => {}
+            () = tokio::time::sleep_until(until) => {}
+            () = self.lifecycle.hard().cancelled() => {}
+        }
+        self.served.cancel();
         let in_time = self.lifecycle.ended(until.saturating_duration_since(Instant::now())).await;
         let websockets = self.tunnels.open();
         let requests = self.in_flight.current().saturating_sub(websockets);
@@ -57,6 +67,13 @@ impl Work {
             warn!(?elapsed, requests, websockets, idle, "cut off what was not done in time");
         }
         well
+    }
+
+    async fn connections_closed(&self) {
+        self.doors.accepting.wait().await;
+        while self.connections.open() > 0 {
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     /// Until no request is in work but those of websockets.

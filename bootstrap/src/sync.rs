@@ -15,4 +15,4 @@ mod session;
 mod stock;
 
 pub(crate) use apply::Applier;
-pub(crate) use link::{LinkOptions, start};
+pub(crate) use link::{Identity, LinkOptions, start};

@@ -36,8 +36,8 @@ mod query;
 mod target;
 mod view;
 
-pub use arrival::{Arrival, Observed};
-pub(crate) use arrival::{answer_early, refuse_early};
+pub(crate) use arrival::refuse_early;
+pub use arrival::{Arrival, Observed, answer_early};
 pub use body_hooks::{BodyFilter, collect};
 pub use catalogue::{CatalogueEntry, FieldType, FormField, FormScope, KnownPlugin, Registry};
 pub use completion::{Completion, Exchange, NotRetried, Outcome};

@@ -10,6 +10,7 @@ mod compile;
 mod metadata;
 mod part;
 mod publish;
+pub mod saved;
 mod state;
 mod store;
 mod upstreams;

@@ -31,6 +31,10 @@ pub const NAMESPACE_HEADER: &str = "namespaceId";
 /// The header that carries the port a gateway serves on.
 pub const PORT_HEADER: &str = "ClientPort";
 
+/// The header by which a gateway of ours says who it is: `name.n`, a name it makes up when it starts, and
+/// how many sessions it opened before. Stock peers neither send nor see it.
+pub const INSTANCE_HEADER: &str = "x-longmen-gateway";
+
 /// The word a gateway sends to ask for the running mode.
 pub const RUNNING_MODE: &str = "RUNNING_MODE";
 

@@ -74,6 +74,23 @@ pub(crate) async fn notify(tx: &mut Tx) -> Result<()> {
     Ok(())
 }
 
+/// The time by which admins agree on ages, in milliseconds since 1970-01-01 UTC: PostgreSQL's own, since
+/// the clocks of its admins may differ.
+///
+/// SQLite has one admin, and that one's clock is the only one there is.
+pub(crate) async fn now_ms(tx: &mut Tx) -> Result<i64> {
+    let own = tx.now_ms();
+    match tx.conn() {
+        Conn::Pg(transaction) => sqlx::query_scalar(
+            "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
+        )
+        .fetch_one(&mut **transaction)
+        .await
+        .map_err(|source| Error::sql(here!(), source)),
+        Conn::Sqlite(_) => Ok(own),
+    }
+}
+
 /// Holds the rows of a table that have these ids until the end of the transaction, as strongly as an
 /// update that leaves their keys alone.
 ///

@@ -120,6 +120,14 @@ pub enum Error {
     /// The lease of the id generator ran out while a transaction was open.
     #[error("transaction is older than the lease of its node number: start it again")]
     NodeLeaseOver,
+    /// Another admin has taken over the job that wanted to write.
+    #[error(
+        "job {name} was taken over by another admin: what it was about to write is left to that one"
+    )]
+    LeaseLost {
+        /// The job.
+        name: &'static str,
+    },
 }
 
 impl Error {

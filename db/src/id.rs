@@ -9,6 +9,7 @@
 use std::sync::Mutex;
 
 use crate::Result;
+use crate::dialect;
 use crate::statement::{execute, fetch_optional};
 use crate::tx::Tx;
 
@@ -53,12 +54,11 @@ struct NodeRow {
 /// Leases a node to `owner`: renews `held` if it is still theirs, else takes a free one.
 ///
 /// Out: `None` when all are taken, or when another admin was faster: try again.
-pub(crate) async fn lease(
-    tx: &mut Tx,
-    owner: &str,
-    held: Option<Node>,
-    now_ms: i64,
-) -> Result<Option<Node>> {
+pub(crate) async fn lease(tx: &mut Tx, owner: &str, held: Option<Node>) -> Result<Option<Node>> {
+    // Ours before the database's, so that ours is over first; and what is written is the database's, so
+    // that admins whose clocks differ agree on which nodes are free.
+    let own_ms = tx.now_ms() + LEASE_MS;
+    let now_ms = dialect::now_ms(tx).await?;
     let expires_ms = now_ms + LEASE_MS;
     if let Some(node) = held {
         let renewed = execute!(
@@ -69,7 +69,7 @@ pub(crate) async fn lease(
             owner,
         )?;
         if renewed == 1 {
-            return Ok(Some(Node { number: node.number, expires_ms }));
+            return Ok(Some(Node { number: node.number, expires_ms: own_ms }));
         }
     }
     // The outer condition on the time is checked again on the locked row: of two admins that chose
@@ -85,11 +85,12 @@ pub(crate) async fn lease(
         expires_ms,
         now_ms,
     )?;
-    Ok(row.map(|row| Node { number: row.node, expires_ms }))
+    Ok(row.map(|row| Node { number: row.node, expires_ms: own_ms }))
 }
 
 /// Gives the node back; it becomes the last in the queue of free ones.
-pub(crate) async fn release(tx: &mut Tx, owner: &str, node: Node, now_ms: i64) -> Result<()> {
+pub(crate) async fn release(tx: &mut Tx, owner: &str, node: Node) -> Result<()> {
+    let now_ms = dialect::now_ms(tx).await?;
     execute!(
         tx,
         "UPDATE node_lease SET expires_ms = $1 WHERE node = $2 AND owner = $3",

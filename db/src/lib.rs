@@ -25,6 +25,8 @@ mod clock;
 mod dialect;
 mod error;
 mod id;
+mod install;
+mod lease;
 mod location;
 mod migrate;
 mod page;
@@ -44,6 +46,7 @@ pub use change::{
 };
 pub use clock::{Clock, Entropy, SystemClock, date_text};
 pub use error::{Error, Result};
+pub use lease::{Lease, LeaseState, require_lease};
 pub use location::Location;
 pub use page::{Keyword, Like, MAX_FILTER_IDS, MAX_PAGE_SIZE, Page, PageRequest};
 pub use seed::SeedOptions;

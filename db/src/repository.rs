@@ -18,6 +18,8 @@ pub mod conditioned;
 pub mod data_permission;
 pub mod dict;
 pub mod discovery;
+pub mod gateway;
+pub mod instance;
 pub mod meta_data;
 pub mod namespace;
 pub mod namespace_plugin;

@@ -146,6 +146,12 @@ impl Store {
         matches!(&*self.db, Db::Pg(..))
     }
 
+    /// What tells this process from all others on the same database, as long as the store is open.
+    #[must_use]
+    pub fn process_id(&self) -> &str {
+        self.shared.owner()
+    }
+
     /// The zone of date texts.
     #[must_use]
     pub fn time_zone(&self) -> &TimeZone {
@@ -203,13 +209,12 @@ impl Store {
         const ATTEMPTS: usize = 32;
 
         let mut held = self.shared.node.lock().await;
-        let now_ms = self.shared.now_ms();
-        if let Some(node) = held.filter(|node| !node.is_old_at(now_ms)) {
+        if let Some(node) = held.filter(|node| !node.is_old_at(self.shared.now_ms())) {
             return Ok(node);
         }
         for _ in 0..ATTEMPTS {
             let mut tx = self.write().await?;
-            let node = id::lease(&mut tx, &self.shared.owner, *held, now_ms).await?;
+            let node = id::lease(&mut tx, &self.shared.owner, *held).await?;
             sql(here!(), tx.commit().await)?;
             if node.is_some() {
                 *held = node;
@@ -222,7 +227,7 @@ impl Store {
     async fn release_node(&self) -> Result<()> {
         let Some(node) = self.shared.node.lock().await.take() else { return Ok(()) };
         let mut tx = self.write().await?;
-        id::release(&mut tx, &self.shared.owner, node, self.shared.now_ms()).await?;
+        id::release(&mut tx, &self.shared.owner, node).await?;
         sql(here!(), tx.commit().await)
     }
 }
@@ -250,6 +255,10 @@ impl Shared {
 
     pub(crate) const fn entropy(&self) -> &Entropy {
         &self.options.entropy
+    }
+
+    pub(crate) fn owner(&self) -> &str {
+        &self.owner
     }
 
     pub(crate) const fn ids(&self) -> &IdGenerator {

@@ -10,7 +10,9 @@
 
 mod api_doc;
 mod condition;
+mod discovery;
 mod kind;
+mod mcp;
 mod meta_data;
 mod offline;
 mod request;
@@ -19,7 +21,7 @@ mod uri;
 
 use self::api_doc::ApiDocRegister;
 use self::kind::Kind;
-use self::request::{EventType, MetaDataRegister, UriRegister};
+use self::request::{DiscoveryRegister, EventType, McpRegister, MetaDataRegister, UriRegister};
 use crate::context::Context;
 use crate::error::{ApiError, ApiResult};
 use crate::extract::Body;
@@ -50,6 +52,18 @@ pub(crate) fn routes() -> Routes {
             "Registers the description of an API for people",
             register_api_doc,
         )
+        .post(
+            "/shenyu-client/register-discoveryConfig",
+            EDIT,
+            "Says where the instances of a selector are to be found",
+            register_discovery,
+        )
+        .post(
+            "/shenyu-client/register-mcp",
+            EDIT,
+            "Registers tools for language models",
+            register_mcp,
+        )
         .post("/shenyu-client/offline", EDIT, "Takes an instance out", go_offline)
 }
 
@@ -74,6 +88,29 @@ async fn register_api_doc(
     registration::run(&state, "a registered description", move || {
         let (context, request) = (context.clone(), request.clone());
         async move { api_doc::store(&context, &request).await }
+    })
+    .await?;
+    Ok(SUCCESS)
+}
+
+async fn register_discovery(
+    context: Context,
+    Body(request): Body<DiscoveryRegister>,
+) -> ApiResult<PlainText> {
+    let state = context.state().clone();
+    registration::run(&state, "a registered discovery", move || {
+        let (context, request) = (context.clone(), request.clone());
+        async move { discovery::store(&context, &request).await }
+    })
+    .await?;
+    Ok(SUCCESS)
+}
+
+async fn register_mcp(context: Context, Body(request): Body<McpRegister>) -> ApiResult<PlainText> {
+    let state = context.state().clone();
+    registration::run(&state, "registered tools", move || {
+        let (context, request) = (context.clone(), request.clone());
+        async move { mcp::store(&context, &request).await }
     })
     .await?;
     Ok(SUCCESS)

@@ -1,29 +1,23 @@
-//! The route `/websocket`, and the list of gateways.
+//! The route `/websocket`.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::{Extension, Json};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use longmen_core::sync::{NEGOTIATION_HEADER, NEGOTIATION_VERSION};
-use longmen_db::repository::namespace_plugin;
-use serde::Serialize;
 
 use super::Shared;
 use super::gateways::GatewayView;
 use super::handshake::{Opening, admit};
 use super::hub::Dialect;
-use super::missing;
 use super::session;
-use crate::context::Context;
-use crate::error::{ApiError, ApiResult};
+use crate::error::ApiError;
 use crate::permission::Permission;
 use crate::router::Routes;
 use crate::serve::Peer;
@@ -35,66 +29,13 @@ const OUR_MESSAGE_BYTES: usize = 1024 * 1024;
 /// The routes of the sync.
 #[must_use]
 pub fn routes() -> Routes {
-    Routes::new("sync")
-        .raw(
-            Method::GET,
-            "/websocket",
-            Permission::Own("Origin list and sync token"),
-            "Opens a sync session of a gateway",
-            get(websocket),
-        )
-        .get(
-            "/v1/gateways",
-            Permission::Authenticated,
-            "Lists the gateways that are or were connected, and the version in force on each",
-            gateways,
-        )
-}
-
-/// Answers with `{total, rows}`, the oldest connection first.
-async fn gateways(context: Context, (): ()) -> ApiResult<Response> {
-    let shared = &context.state().publisher().0;
-    let mut views = shared.gateways.list();
-    let mut enabled: HashMap<String, Vec<String>> = HashMap::new();
-    let mut tx = context.read().await?;
-    for view in &mut views {
-        let of_namespace = match enabled.entry(view.namespace.clone()) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => {
-                let rows = namespace_plugin::of_namespace(&mut tx, &view.namespace).await?;
-                let on = rows.into_iter().filter(|row| row.enabled).map(|row| row.name);
-                new.insert(on.collect())
-            }
-        };
-        missing::add_faults(context.state().plugins(), view, of_namespace);
-    }
-    drop(tx);
-    let rows: Vec<Row> = views.into_iter().map(|view| shared.row(view)).collect();
-    Ok(Json(List { total: rows.len(), rows }).into_response())
-}
-
-#[derive(Debug, Serialize)]
-struct List {
-    total: usize,
-    rows: Vec<Row>,
-}
-
-#[derive(Debug, Serialize)]
-struct Row {
-    #[serde(flatten)]
-    view: GatewayView,
-    /// How many versions it is behind; absent where it does not say or counts in another epoch.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lag: Option<u64>,
-}
-
-impl Shared {
-    fn row(&self, view: GatewayView) -> Row {
-        let comparable = view.epoch.as_deref() == Some(&*self.hub.epoch());
-        let version = view.version.filter(|_| comparable);
-        let lag = version.map(|version| self.hub.floor(&view.namespace).saturating_sub(version));
-        Row { view, lag }
-    }
+    Routes::new("sync").raw(
+        Method::GET,
+        "/websocket",
+        Permission::Own("Origin list and sync token"),
+        "Opens a sync session of a gateway",
+        get(websocket),
+    )
 }
 
 async fn websocket(
@@ -133,7 +74,9 @@ async fn websocket(
         Dialect::Stock => config.max_message_bytes,
         Dialect::Ours => OUR_MESSAGE_BYTES,
     };
-    let listed = Listed::new(&shared, view(inbox.id, &opening, peer, shared.store.now_ms()));
+    let listed = Listed::new(&shared, view(&shared, inbox.id, &opening, peer));
+    let host = peer.map_or_else(String::new, |peer| peer.ip().to_canonical().to_string());
+    let instance = session::Who { namespace: opening.namespace, host, port: opening.port };
     // The stop waits for it from here on.
     let (counted, hard) = (state.tasks().token(), state.life().hard().clone());
     let mut response =
@@ -141,7 +84,7 @@ async fn websocket(
             let held = (listed, counted);
             async move {
                 let _held = held;
-                let session = session::run(shared, inbox, opening.namespace, dialect, socket);
+                let session = session::run(shared, inbox, instance, dialect, socket);
                 tokio::select! {
                     () = hard.cancelled() => {}
                     () = Box::pin(session) => {}
@@ -178,24 +121,28 @@ impl Drop for Listed {
     }
 }
 
-fn view(id: u64, opening: &Opening, peer: Option<SocketAddr>, now_ms: i64) -> GatewayView {
-    let host = peer.map_or_else(String::new, |peer| peer.ip().to_canonical().to_string());
+fn view(shared: &Shared, id: u64, opening: &Opening, peer: Option<SocketAddr>) -> GatewayView {
+    let now_ms = shared.store.now_ms();
+    let (name, session) = match &opening.instance {
+        Some((name, session)) => (name.clone(), *session),
+        None => (format!("{}-{id}", shared.store.process_id()), 0),
+    };
     GatewayView {
         id,
+        name,
+        session,
         namespace: opening.namespace.clone(),
-        address: match opening.port {
-            Some(port) if host.contains(':') => format!("[{host}]:{port}"),
-            Some(port) => format!("{host}:{port}"),
-            None => host,
-        },
+        host: peer.map_or_else(String::new, |peer| peer.ip().to_canonical().to_string()),
+        port: opening.port,
         kind: if opening.ours { "longmen" } else { "stock" },
+        transport: "websocket",
         connected: true,
         since: now_ms,
         info: None,
-        reported_at: None,
+        heard_at: now_ms,
         epoch: None,
         version: None,
-        acknowledged_at: None,
+        in_force_since: None,
         faults: Vec::new(),
     }
 }

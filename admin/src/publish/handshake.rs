@@ -7,7 +7,8 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode, header};
 use longmen_core::model::{DEFAULT_NAMESPACE, MAX_ID_BYTES};
 use longmen_core::sync::{
-    NAMESPACE_HEADER, NEGOTIATION_HEADER, NEGOTIATION_VERSION, PORT_HEADER, TOKEN_HEADER,
+    INSTANCE_HEADER, NAMESPACE_HEADER, NEGOTIATION_HEADER, NEGOTIATION_VERSION, PORT_HEADER,
+    TOKEN_HEADER,
 };
 use serde_json::json;
 
@@ -26,6 +27,8 @@ pub(super) struct Opening {
     pub(super) port: Option<u16>,
     /// Whether the gateway speaks our additions.
     pub(super) ours: bool,
+    /// What the gateway calls itself, and the number of this session among all that it opened.
+    pub(super) instance: Option<(String, i64)>,
 }
 
 /// Why a handshake is refused.
@@ -107,6 +110,7 @@ pub(super) fn admit(
         }
     }
     Ok(Opening {
+        instance: text(headers, INSTANCE_HEADER).and_then(instance),
         namespace: namespace(headers)?,
         port: text(headers, PORT_HEADER).and_then(|port| port.trim().parse().ok()),
         ours: text(headers, NEGOTIATION_HEADER).map(str::trim) == Some(NEGOTIATION_VERSION),
@@ -118,6 +122,15 @@ pub(super) fn admit(
 fn is_gateway_s(origin: &[u8]) -> bool {
     let scheme = origin.split(|byte| *byte == b':').next().unwrap_or_default();
     scheme.eq_ignore_ascii_case(b"ws") || scheme.eq_ignore_ascii_case(b"wss")
+}
+
+/// Reads `name.session`; a name has at most 64 letters, digits and dashes.
+fn instance(text: &str) -> Option<(String, i64)> {
+    let (name, session) = text.trim().split_once('.')?;
+    let plain = |c: u8| c.is_ascii_alphanumeric() || c == b'-';
+    let named = (1..=64).contains(&name.len()) && name.bytes().all(plain);
+    let session = session.parse().ok().filter(|session| *session >= 0)?;
+    named.then(|| (name.to_owned(), session))
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {

@@ -17,7 +17,7 @@ pub(super) fn warn_of_switched_on<'a>(
     namespace: &str,
     plugins: impl IntoIterator<Item = &'a str>,
 ) {
-    let ours: Vec<&str> = ours(connected).collect();
+    let ours: Vec<String> = ours(connected).collect();
     if ours.is_empty() {
         return;
     }
@@ -34,15 +34,12 @@ pub(super) fn warn_of_switched_on<'a>(
 
 /// Adds to the faults of one of ours those of `enabled`, the plugins that are switched on in its
 /// namespace, that this release does not have, unless it named them itself.
-pub(super) fn add_faults(registry: &Registry, view: &mut GatewayView, enabled: &[String]) {
-    if !(view.connected && view.kind == "longmen") {
-        return;
-    }
+pub(crate) fn add_faults(registry: &Registry, faults: &mut Vec<GatewayFault>, enabled: &[String]) {
     for name in lacked(registry, enabled.iter().map(String::as_str)) {
-        if view.faults.iter().any(|fault| fault.group == Group::Plugin && fault.id == name) {
+        if faults.iter().any(|fault| fault.group == Group::Plugin && fault.id == name) {
             continue;
         }
-        view.faults.push(GatewayFault {
+        faults.push(GatewayFault {
             group: Group::Plugin,
             id: name.to_owned(),
             plugin: name.to_owned(),
@@ -59,7 +56,7 @@ pub(super) fn warn_of_faults(view: &GatewayView, before: &[GatewayFault]) {
         tracing::warn!(
             plugin = fault.plugin,
             namespace = view.namespace,
-            gateway = view.address,
+            gateway = view.address(),
             "a gateway could not take over a plugin: {}",
             fault.text
         );
@@ -67,8 +64,8 @@ pub(super) fn warn_of_faults(view: &GatewayView, before: &[GatewayFault]) {
 }
 
 /// The addresses of those that are ours.
-fn ours(connected: &[GatewayView]) -> impl Iterator<Item = &str> {
-    connected.iter().filter(|view| view.kind == "longmen").map(|view| view.address.as_str())
+fn ours(connected: &[GatewayView]) -> impl Iterator<Item = String> {
+    connected.iter().filter(|view| view.kind == "longmen").map(GatewayView::address)
 }
 
 /// Those that the registry does not have.
@@ -104,12 +101,12 @@ mod tests {
 
     #[test]
     fn only_gateways_of_ours_are_named() {
-        let view = |address: &str, kind| GatewayView {
+        let view = |host: &str, kind| GatewayView {
             kind,
-            address: address.to_owned(),
+            host: host.to_owned(),
             ..super::super::gateways::tests::view(1)
         };
-        let all = [view("10.0.0.1:9195", "longmen"), view("10.0.0.2:9195", "stock")];
+        let all = [view("10.0.0.1", "longmen"), view("10.0.0.2", "stock")];
         assert_eq!(ours(&all).collect::<Vec<_>>(), ["10.0.0.1:9195"]);
     }
 
@@ -118,14 +115,10 @@ mod tests {
         let registry = longmen_plugins::registry();
         let on = ["divide", "made-up", "told"].map(str::to_owned);
         let own = fault(Group::Plugin, "told", "as the gateway says it");
-        let mut view = super::super::gateways::tests::view(1);
-        view.faults.push(own.clone());
-        let mut gone = GatewayView { connected: false, ..view.clone() };
-        add_faults(&registry, &mut gone, &on);
-        assert_eq!(gone.faults, std::slice::from_ref(&own));
-        add_faults(&registry, &mut view, &on);
-        assert_eq!(view.faults[0], own);
-        let [_, added] = &view.faults[..] else { panic!("{:?}", view.faults) };
+        let mut faults = vec![own.clone()];
+        add_faults(&registry, &mut faults, &on);
+        assert_eq!(faults[0], own);
+        let [_, added] = &faults[..] else { panic!("{faults:?}") };
         assert_eq!((added.group, added.id.as_str()), (Group::Plugin, "made-up"));
     }
 

@@ -8,11 +8,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::patience::Patience;
 use crate::config::HistoryConfig;
+use crate::jobs::Job;
 
 /// How often old changes are taken away: often enough that each time is short.
 const EVERY: Duration = Duration::from_secs(300);
 
-/// Prunes until `stop`. Every admin does: what one has taken away, the next does not find.
+/// Prunes until `stop`, on one of the admins.
 pub(super) async fn run(
     store: Store,
     config: HistoryConfig,
@@ -20,18 +21,17 @@ pub(super) async fn run(
     stop: CancellationToken,
 ) {
     let retention = retention(&config);
+    let job = Job::new(store.clone(), "prune");
+    Box::pin(job.run(stop, |_lease| rounds(store.clone(), retention, patience))).await;
+}
+
+/// What is taken away twice is not there the second time, so no lease has to be shown for it.
+async fn rounds(store: Store, retention: Retention, patience: Patience) {
     let mut ticks = interval_at(Instant::now() + EVERY, EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            _ = ticks.tick() => {}
-        }
-        let pruned = tokio::select! {
-            () = stop.cancelled() => return,
-            pruned = patience.state("room in the history", prune(&store, retention)) => pruned,
-        };
-        match pruned {
+        ticks.tick().await;
+        match patience.state("room in the history", prune(&store, retention)).await {
             Ok(Pruned { changes: 0, operations: 0 }) => {}
             Ok(Pruned { changes, operations }) => {
                 tracing::debug!(changes, operations, "old rows taken out of the history");

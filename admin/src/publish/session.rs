@@ -3,6 +3,8 @@
 //! A session is one task with two halves: reading what the gateway asks, and writing. Everything
 //! that is written passes through one place, in order, so an answer never overtakes a change.
 
+mod info;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,14 +13,17 @@ use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use longmen_core::sync::{ClientMessage, MYSELF, RUNNING_MODE};
+use longmen_db::repository::instance::InstanceKey;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tokio_tungstenite::tungstenite;
 
+use self::info::{Info, instance_info};
 use super::Shared;
 use super::catch_up::{CatchUp, catch_up};
 use super::hub::{Delivery, Dialect, Ending, Inbox, Part};
 use super::refreshes::{Kind, Rendered};
+use crate::instances::BOOTSTRAP;
 
 /// Requests of a gateway that wait for their turn; a gateway that asks faster is read slower.
 const COMMANDS: usize = 16;
@@ -49,11 +54,22 @@ enum Command {
     Resume { epoch: String, version: u64 },
 }
 
+/// The gateway at the other end.
+#[derive(Debug)]
+pub(super) struct Who {
+    /// The namespace it serves.
+    pub(super) namespace: String,
+    /// Its host.
+    pub(super) host: String,
+    /// The port it serves on, if it said so.
+    pub(super) port: Option<u16>,
+}
+
 /// Serves one session until it ends.
 pub(super) async fn run(
     shared: Arc<Shared>,
     inbox: Inbox,
-    namespace: String,
+    who: Who,
     dialect: Dialect,
     socket: WebSocket,
 ) {
@@ -64,7 +80,8 @@ pub(super) async fn run(
         Dialect::Stock => shared.config.websocket.silence,
         Dialect::Ours => SILENCE,
     };
-    let reader = Reader { shared: Arc::clone(&shared), id, dialect, commands: sender };
+    let namespace = who.namespace.clone();
+    let reader = Reader { shared: Arc::clone(&shared), id, who, dialect, commands: sender };
     let heard = Heard::new();
     let mut writer = Writer { shared, inbox, namespace, dialect, stand: None, sink, unflushed: 0 };
     let ended = tokio::select! {
@@ -112,6 +129,7 @@ impl Heard {
 struct Reader {
     shared: Arc<Shared>,
     id: u64,
+    who: Who,
     dialect: Dialect,
     commands: mpsc::Sender<Command>,
 }
@@ -161,23 +179,20 @@ impl Reader {
             };
         }
         if let Some(info) = instance_info(text) {
-            self.shared.gateways.reported(self.id, info, now_ms);
+            let Info { text, as_stored } = info;
+            self.shared.gateways.reported(self.id, text, now_ms);
+            // As the reference, which leaves out a gateway that does not say where it serves.
+            if let Some(port) = self.who.port.filter(|port| *port != 0) {
+                let key = InstanceKey {
+                    namespace_id: self.who.namespace.clone(),
+                    ip: self.who.host.clone(),
+                    port: port.to_string(),
+                    kind: BOOTSTRAP.to_owned(),
+                };
+                self.shared.instances.beat(key, as_stored);
+            }
         }
         None
-    }
-}
-
-/// The text inside a gateway's report about its machine; it may also be an object.
-fn instance_info(text: &str) -> Option<String> {
-    const MEMBER: &str = "bootstrapInstanceInfo";
-    if !text.contains(MEMBER) {
-        return None;
-    }
-    let mut report: serde_json::Value = serde_json::from_str(text).ok()?;
-    match report.get_mut(MEMBER)?.take() {
-        serde_json::Value::String(info) => Some(info),
-        info @ serde_json::Value::Object(_) => Some(info.to_string()),
-        _ => None,
     }
 }
 
@@ -466,20 +481,6 @@ fn close_frame(ending: Ending) -> Option<CloseFrame> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn reports_come_as_text_or_object() {
-        for (text, info) in [
-            (r#"{"bootstrapInstanceInfo":"{\"arch\":\"amd64\"}"}"#, Some(r#"{"arch":"amd64"}"#)),
-            (r#"{"bootstrapInstanceInfo":{"arch":"amd64"}}"#, Some(r#"{"arch":"amd64"}"#)),
-            (r#"{"bootstrapInstanceInfo":7}"#, None),
-            ("bootstrapInstanceInfo", None),
-            (r#"{"other":"bootstrapInstanceInfo"}"#, None),
-            ("HELLO", None),
-        ] {
-            assert_eq!(instance_info(text).as_deref(), info, "{text}");
-        }
-    }
 
     #[test]
     fn endings_have_the_codes_of_the_specification() {

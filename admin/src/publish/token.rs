@@ -9,6 +9,9 @@ use anyhow::Context as _;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use longmen_db::Store;
+
+use crate::config::SyncConfig;
 
 /// Bytes of randomness in a generated token.
 const RANDOM_BYTES: usize = 32;
@@ -39,6 +42,49 @@ impl SyncToken {
     }
 }
 
+/// Sees to it that the admins of one database have the same token, so that a gateway that knows one can
+/// move to any of them: the first one leaves what it has in the database, the others take it from there.
+/// A configured token is the operator's own business, and a file of SQLite has one admin.
+///
+/// # Errors
+/// The database's; the file can neither be read nor made.
+pub(crate) async fn share_token(store: &Store, config: &SyncConfig) -> anyhow::Result<()> {
+    /// The name of the fact.
+    const NAME: &str = "sync_token";
+    let configured = config.token.as_ref().map(|token| token.expose().trim());
+    if !store.is_shared() || configured.is_some_and(|token| !token.is_empty()) {
+        return Ok(());
+    }
+    let path = &config.token_path;
+    let kept = read(path).with_context(|| format!("read {}", path.display()))?;
+    let stored = store.shared_fact(NAME, kept.as_deref()).await.context("read the sync token")?;
+    let writing = || format!("write {}", path.display());
+    let (kept, stored) = match (kept, stored) {
+        (Some(kept), Some(stored)) => (kept, stored),
+        (None, Some(stored)) => return write(path, &stored).with_context(writing),
+        (_, None) => {
+            let made = make(path).with_context(writing)?;
+            let stored =
+                store.shared_fact(NAME, Some(&made)).await.context("share the sync token")?;
+            match stored {
+                // Another admin was faster.
+                Some(stored) if stored != made => {
+                    return write(path, &stored).with_context(writing);
+                }
+                _ => return Ok(()),
+            }
+        }
+    };
+    if kept != stored {
+        tracing::warn!(
+            path = %path.display(),
+            "the sync token of this admin is not that of the other admins on the database, so gateways \
+             cannot move between them; without the file this admin takes theirs"
+        );
+    }
+    Ok(())
+}
+
 // By hand, so that the token reaches no log.
 impl std::fmt::Debug for SyncToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -65,12 +111,19 @@ fn read(path: &Path) -> io::Result<Option<String>> {
     Ok(Some(token.to_owned()))
 }
 
-/// Makes a token and keeps it: a side file, complete before it takes the name.
+/// Makes a token and keeps it.
 fn make(path: &Path) -> io::Result<String> {
     let mut random = [0_u8; RANDOM_BYTES];
     aws_lc_rs::rand::fill(&mut random)
         .map_err(|_| io::Error::other("the system gives no random bytes"))?;
     let token = URL_SAFE_NO_PAD.encode(random);
+    write(path, &token)?;
+    tracing::info!(path = %path.display(), "made the sync token that gateways on other machines need");
+    Ok(token)
+}
+
+/// Keeps a token: a side file, complete before it takes the name.
+fn write(path: &Path, token: &str) -> io::Result<()> {
     let side: PathBuf = path.with_extension(format!("{}.new", std::process::id()));
     let written = (|| {
         if let Some(folder) = path.parent() {
@@ -85,9 +138,7 @@ fn make(path: &Path) -> io::Result<String> {
     if written.is_err() {
         drop(fs::remove_file(&side));
     }
-    written?;
-    tracing::info!(path = %path.display(), "made the sync token that gateways on other machines need");
-    Ok(token)
+    written
 }
 
 #[cfg(test)]

@@ -13,15 +13,17 @@ use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _};
 use longmen_core::telemetry::Throttle;
-use longmen_db::Actor;
-use longmen_db::repository::binding;
 use longmen_db::repository::upstream::{self, Origin, UpstreamRow};
+use longmen_db::repository::{binding, instance};
+use longmen_db::{Actor, Lease, require_lease};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::held::{DOWN, Held, UP, revived};
+use super::{BEAT, millis};
 use crate::config::RegisterConfig;
 use crate::error::{ApiError, ApiResult};
+use crate::jobs::Job;
 use crate::state::AppState;
 
 /// How long a probe may take.
@@ -56,32 +58,32 @@ enum Verdict {
 /// The rounds of one admin.
 struct Probes {
     state: AppState,
+    lease: Lease,
     /// Failed probes in a row, by id of the row.
     failures: HashMap<String, u32>,
     failed: Throttle,
 }
 
-/// Probes until the admin stops, if that is configured.
+/// Probes until the admin stops, if that is configured, on one of the admins.
 pub(crate) async fn run(state: AppState) {
     let config = &state.config().register;
     if !config.checked {
         return;
     }
     let (every, stop) = (config.check_interval, state.stop().clone());
-    let mut probes =
-        Probes { state: state.clone(), failures: HashMap::new(), failed: Throttle::default() };
+    let job = Job::new(state.store().clone(), "probes");
+    job.run(stop, |lease| rounds(state.clone(), every, lease)).await;
+}
+
+/// Probes for as long as this admin holds the lease. What another one knew of failures is begun anew.
+async fn rounds(state: AppState, every: Duration, lease: Lease) {
+    let failures = HashMap::new();
+    let mut probes = Probes { state, lease, failures, failed: Throttle::default() };
     let mut ticks = interval_at(Instant::now() + every, every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            _ = ticks.tick() => {}
-        }
-        let done = tokio::select! {
-            () = stop.cancelled() => return,
-            done = probes.round() => done,
-        };
-        if let Err(error) = done
+        ticks.tick().await;
+        if let Err(error) = probes.round().await
             && let Some(others) = probes.failed.pass()
         {
             tracing::warn!("registered instances were not probed: {error}{others}");
@@ -97,12 +99,14 @@ impl Probes {
             tracing::debug!("no instance answers at all: this admin may be cut off");
             return Ok(());
         }
+        let beating = self.beating().await?;
         let ids: HashSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
         self.failures.retain(|id, _| ids.contains(id.as_str()));
         let mut by_handler: BTreeMap<&str, Vec<(&UpstreamRow, Verdict)>> = BTreeMap::new();
         for row in &rows {
             let open = found.get(&row.upstream_url) == Some(&Found::Open)
-                || self.state.registration().is_beating(&row.namespace_id, &row.upstream_url);
+                || self.state.registration().is_beating(&row.namespace_id, &row.upstream_url)
+                || beating.contains(&(row.namespace_id.clone(), row.upstream_url.clone()));
             let failures = if open { 0 } else { self.failures.get(&row.id).unwrap_or(&0) + 1 };
             if failures == 0 {
                 self.failures.remove(&row.id);
@@ -118,6 +122,12 @@ impl Probes {
             self.apply(handler_id, &verdicts).await?;
         }
         Ok(())
+    }
+
+    /// Who said at any admin a moment ago that it is alive.
+    async fn beating(&self) -> ApiResult<HashSet<(String, String)>> {
+        let mut tx = self.state.store().read().await?;
+        Ok(instance::beating(&mut tx, millis(BEAT)).await?.into_iter().collect())
     }
 
     /// All rows that follow their instance and may be probed.
@@ -139,6 +149,7 @@ impl Probes {
     /// Does what was found to do about the rows of one handler, in one change set.
     async fn apply(&self, handler_id: &str, verdicts: &[(&UpstreamRow, Verdict)]) -> ApiResult<()> {
         let mut uow = self.state.store().begin(Actor::system()).await?;
+        require_lease(&mut uow, &self.lease).await?;
         let Some(bound) = binding::load(&mut uow, handler_id).await? else { return Ok(()) };
         let selector_id = &bound.announcement.id;
         let Some(held) = Held::of(&mut uow, selector_id, handler_id).await? else { return Ok(()) };

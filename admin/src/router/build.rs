@@ -10,7 +10,13 @@ use axum::{
 use http::Method;
 
 use super::{Route, Routes};
-use crate::{auth::PathPatterns, error::ApiError, permission::Permission, state::AppState};
+use crate::{
+    auth::PathPatterns,
+    error::ApiError,
+    permission::Permission,
+    state::AppState,
+    v1::{Fault, Told},
+};
 
 /// What must be known of the routes once they are built.
 #[derive(Debug)]
@@ -75,11 +81,13 @@ fn with_refusal(served: Vec<(Method, &MethodRouter<AppState>)>) -> MethodRouter<
         .into_iter()
         .fold(MethodRouter::new(), |all, (_, serve)| all.merge(serve.clone()))
         .fallback(async move |method: Method| -> Response {
-            ApiError::refused(format!(
+            let message = format!(
                 "{method} method is not supported for this request. Supported methods are \
                  {supported}"
-            ))
-            .into_response()
+            );
+            let mut response = ApiError::refused(message.clone()).into_response();
+            response.extensions_mut().insert(Told { fault: Fault::MethodNotAllowed, message });
+            response
         })
 }
 

@@ -22,6 +22,7 @@ use crate::{
     permission::Permission,
     reply::Answer,
     state::AppState,
+    v1::{Fault, Told},
 };
 
 /// The largest body that is read of a caller who may not make the call. It is read only to tell
@@ -59,7 +60,13 @@ where
             Ok(Err(error)) => error.into_response(),
             Err(_) => {
                 tracing::warn!(path, ?deadline, "a call took too long and was given up");
-                ApiError::Unreadable.into_response()
+                let told = Told {
+                    fault: Fault::Internal,
+                    message: "the call took too long and was given up".to_owned(),
+                };
+                let mut response = ApiError::Unreadable.into_response();
+                response.extensions_mut().insert(told);
+                response
             }
         }
     })

@@ -46,8 +46,6 @@ pub(crate) const NOT_YET: &[NotYet] = &[
     not_yet("PUT", "/shenyu-dict/*", "dictionary"),
     not_yet("POST", "/shenyu-dict/batchEnabled", "dictionary"),
     not_yet("DELETE", "/shenyu-dict/batch", "dictionary"),
-    not_yet("GET", "/instance", "instances"),
-    not_yet("POST", "/instance/beat", "instances"),
     not_yet("GET", "/configs/exportByNamespace", "export and import"),
     not_yet("POST", "/configs/import", "export and import"),
     build_on(

@@ -12,13 +12,16 @@ use serde_json::Value;
 use crate::support::{Answer, TestAdmin};
 
 /// Answers that have no envelope with a code.
-const BARE: [&str; 6] = [
+const BARE: [&str; 9] = [
     "GET /actuator/health",
     "GET /v1/gateways",
     "POST /shenyu-client/register-metadata",
     "POST /shenyu-client/register-uri",
     "POST /shenyu-client/register-apiDoc",
     "POST /shenyu-client/offline",
+    "POST /shenyu-client/register-discoveryConfig",
+    "POST /shenyu-client/register-mcp",
+    "POST /instance/beat",
 ];
 
 /// Operations that answer pages and files, or take the connection over.

@@ -5,6 +5,7 @@ mod gateway;
 mod handshake;
 mod link;
 mod liveness;
+mod many_admins;
 mod objects;
 mod outage;
 mod postgres;

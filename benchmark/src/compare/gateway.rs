@@ -22,7 +22,7 @@ pub(super) async fn start_gateway(
     let (port, log) = (free_port()?, folder.join("gateway.log"));
     let arguments = [format!("--shenyu.management.port={}", free_port()?)];
     let mut gateway =
-        Gateway::spawn(&plan.binaries, &plan.proxy_cores, log, port, &admin, &arguments)?;
+        Gateway::spawn(&plan.binaries, &plan.proxy_cores, log, port, admin.port(), &arguments)?;
     gateway.serves(&plan.path).await?;
     Ok((admin, gateway))
 }

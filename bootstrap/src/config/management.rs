@@ -50,15 +50,13 @@ pub(super) const SECTION: Section = Section {
             Kind::Bool,
             "false",
             "Whether `/shenyu/…` answers to the `localKey` header.",
-        )
-        .not_yet("the local admin endpoints"),
+        ),
         KeySpec::new(
             "shenyu.local.sha512Key",
             Kind::Sha512,
             "",
             "The hash of the local key; without one nobody gets in.",
-        )
-        .without_effect("the local admin endpoints are not available in this version"),
+        ),
         KeySpec::inert("shenyu.metrics.name", "there is one kind of metrics"),
         KeySpec::inert("shenyu.metrics.jmxConfig", "Java's management"),
         KeySpec::inert("shenyu.metrics.props.*", "Java's management"),

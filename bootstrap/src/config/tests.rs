@@ -183,7 +183,7 @@ fn a_stock_file_of_2_6_1() {
     assert_eq!(
         warnings(text),
         [
-            "this version does not act on: server.compression.enabled, shenyu.duplicateResponseHeader.headers, shenyu.duplicateResponseHeader.strategy, shenyu.local.enabled",
+            "this version does not act on: server.compression.enabled, shenyu.duplicateResponseHeader.headers, shenyu.duplicateResponseHeader.strategy",
             "shenyu.local.sha512Key is the hash of 123456 that ShenYu ships: it counts for loopback peers only",
             "shenyu.cross allows any origin together with credentials: every web page can use a user's session",
         ]

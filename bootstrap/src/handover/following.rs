@@ -7,16 +7,15 @@ use std::os::unix::net as unix;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use longmen_core::snapshot::SnapshotStore;
 use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tracing::{error, info, warn};
 
 use super::{
-    ASK, BUSY, GIVEN_UP, Offer, PATIENCE, Post, READY_LIMIT, RELEASED, STOP, Sockets, name,
-    sockets, unexpected, word,
+    ADMIN_LIMIT, ASK, BUSY, GIVEN_UP, Offer, PATIENCE, Post, READY_LIMIT, RELEASED, STOP, Sockets,
+    name, sockets, unexpected, word,
 };
 use crate::listener;
 use crate::worker::Doors;
@@ -97,7 +96,7 @@ impl Predecessor {
         let meanwhile = tokio::select! {
             biased;
             ended = until_gone(&mut stream) => ended?,
-            ready = timeout(READY_LIMIT, until_ready(&post.store)) => match ready {
+            ready = timeout(READY_LIMIT, until_ready(post)) => match ready {
                 Ok(()) => Meanwhile::Serves,
                 Err(_) => {
                     let text = format!("no configuration within {READY_LIMIT:?}");
@@ -151,8 +150,13 @@ fn released(doors: &Doors, only_ours: bool) {
     }
 }
 
-async fn until_ready(store: &SnapshotStore) {
-    while !store.load().ready {
+/// Until there is a configuration: an admin's, or, where none can be reached, the kept one, which is
+/// what the predecessor serves by.
+async fn until_ready(post: &Post) {
+    let begun = Instant::now();
+    while !(post.store.load().ready
+        && (post.applier.is_confirmed() || begun.elapsed() > ADMIN_LIMIT))
+    {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

@@ -5,23 +5,28 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use longmen_core::lifecycle::Lifecycle;
-use longmen_core::snapshot::SnapshotStore;
+use longmen_core::snapshot::{Publisher, PublisherOptions, SnapshotStore};
 
 use super::{Offer, Post, Predecessor, SUCCESSOR_LIMIT, Sockets, ask};
 use crate::config::GatewayConfig;
+use crate::sync::Applier;
 use crate::worker::Doors;
 
 /// Longer than anything takes.
 const LIMIT: Duration = Duration::from_secs(20);
 
 fn post(address: SocketAddr, patience: Duration) -> Post {
+    let store = Arc::new(SnapshotStore::new());
+    let registry = longmen_plugins::registry();
+    let publisher = Publisher::new(Arc::clone(&store), registry, PublisherOptions::default());
     Post {
         address,
         netty: GatewayConfig::default().netty,
         patience,
         doors: Doors::default(),
         lifecycle: Lifecycle::new(),
-        store: Arc::new(SnapshotStore::new()),
+        store,
+        applier: Applier::new(publisher, None),
         handed_over: Arc::default(),
     }
 }

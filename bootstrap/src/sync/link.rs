@@ -1,7 +1,7 @@
 //! Links: one per configured url, each opening sessions for as long as the gateway lives.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use longmen_core::lifecycle::Lifecycle;
@@ -9,6 +9,7 @@ use rand::Rng;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use super::master::{self, Peer};
@@ -21,11 +22,38 @@ const FIRST_WAIT: Duration = Duration::from_millis(100);
 /// A session that lasted this long was a good one: the next wait begins small again.
 const GOOD: Duration = Duration::from_secs(5);
 
+/// How long a link that takes over waits at most: gateways that lost the same admin do not all come to the
+/// next one in the same moment, and yet well within a second.
+const TAKE_OVER_WITHIN: Duration = Duration::from_millis(250);
+
+/// Who this gateway is to admins of ours: a name made up at its start, and a count of its sessions, by
+/// which admins tell an old session from the one that followed it.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    name: String,
+    sessions: AtomicU64,
+}
+
+impl Default for Identity {
+    fn default() -> Self {
+        let name = format!("{:032x}", rand::random::<u128>());
+        Self { name, sessions: AtomicU64::new(0) }
+    }
+}
+
+impl Identity {
+    /// The header of the next session.
+    pub(super) fn next(&self) -> String {
+        format!("{}.{}", self.name, self.sessions.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
 /// What links are made of.
 #[derive(Debug, Clone)]
 pub(crate) struct LinkOptions {
     pub(crate) urls: Vec<String>,
     pub(crate) namespace: String,
+    pub(crate) identity: Arc<Identity>,
     /// The port the gateway serves on.
     pub(crate) port: u16,
     pub(crate) origin: String,
@@ -58,12 +86,14 @@ impl Drop for Open<'_> {
     }
 }
 
-/// Starts all links and the master check on the control runtime.
+/// Starts all links and the master check on the control runtime. They go on until `served` is set, so
+/// that a gateway that comes to its end answers its last request by what is configured then.
 pub(crate) fn start(
     options: LinkOptions,
     applier: &Applier,
     runtime: &Handle,
     lifecycle: &Lifecycle,
+    served: &CancellationToken,
 ) {
     let options = Arc::new(options);
     // One session with an admin of ours at a time, whatever the number of links.
@@ -79,19 +109,19 @@ pub(crate) fn start(
             turn: Arc::clone(&turn),
             peer,
         };
-        let soft = lifecycle.soft().clone();
+        let served = served.clone();
         lifecycle.spawn(runtime, "sync link", async move {
             tokio::select! {
                 () = link.run() => {}
-                () = soft.cancelled() => {}
+                () = served.cancelled() => {}
             }
         });
     }
-    let (interval, soft) = (options.master_check_interval, lifecycle.soft().clone());
+    let (interval, served) = (options.master_check_interval, served.clone());
     lifecycle.spawn(runtime, "master check", async move {
         tokio::select! {
             () = master::check(peers, interval) => {}
-            () = soft.cancelled() => {}
+            () = served.cancelled() => {}
         }
     });
 }
@@ -131,23 +161,29 @@ impl Link {
     }
 
     /// With an admin of ours one link serves; another one that finds it taken waits, and connects
-    /// anew when its turn comes, since its own connection would be stale by then. `again`: the session
-    /// before did not last, so that another success is no news.
+    /// anew when the turn is free, since its own connection would be stale by then. The turn is taken with
+    /// a session in hand, so an admin that accepts and says nothing holds up no other link. `again`: the
+    /// session before did not last, so that another success is no news.
     async fn with_ours(&self, session: Session, again: bool) -> SessionError {
-        let (mut session, _turn) = match self.turn.try_acquire() {
-            Ok(turn) => (session, turn),
-            Err(_) => {
-                session.close().await;
-                let Ok(turn) = self.turn.acquire().await else { return SessionError::Closed };
-                match Session::open(&self.url, &self.options).await {
-                    Ok(session) if session.ours => (session, turn),
-                    Ok(session) => {
-                        session.close().await;
-                        return SessionError::Protocol("the admin changed its kind".into());
-                    }
-                    Err(error) => return error,
-                }
+        let mut session = session;
+        let _turn = loop {
+            if let Ok(turn) = self.turn.try_acquire() {
+                break turn;
             }
+            session.close().await;
+            match self.turn.acquire().await {
+                Ok(free) => drop(free),
+                Err(_) => return SessionError::Closed,
+            }
+            tokio::time::sleep(jittered(TAKE_OVER_WITHIN)).await;
+            session = match Session::open(&self.url, &self.options).await {
+                Ok(session) if session.ours => session,
+                Ok(session) => {
+                    session.close().await;
+                    return SessionError::Protocol("the admin changed its kind".into());
+                }
+                Err(error) => return error,
+            };
         };
         let _open = Open::count(&self.options.sessions);
         if again {

@@ -5,7 +5,8 @@ use std::time::Duration;
 use futures_util::{SinkExt, StreamExt};
 use http::{HeaderValue, Request, Uri};
 use longmen_core::sync::{
-    NAMESPACE_HEADER, NEGOTIATION_HEADER, NEGOTIATION_VERSION, PORT_HEADER, TOKEN_HEADER,
+    INSTANCE_HEADER, NAMESPACE_HEADER, NEGOTIATION_HEADER, NEGOTIATION_VERSION, PORT_HEADER,
+    TOKEN_HEADER,
 };
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
@@ -146,6 +147,7 @@ fn request(url: &str, options: &LinkOptions) -> Result<Request<()>, SessionError
     add(lower(PORT_HEADER), &options.port.to_string())?;
     add("origin", &options.origin)?;
     add(NEGOTIATION_HEADER, NEGOTIATION_VERSION)?;
+    add(INSTANCE_HEADER, &options.identity.next())?;
     if let Some(token) = &options.token {
         add(TOKEN_HEADER, token)?;
     }

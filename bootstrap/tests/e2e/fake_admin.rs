@@ -94,6 +94,14 @@ impl FakeAdmin {
         self.sessions.lock().unwrap().last().expect("a session").send(message).expect("open");
     }
 
+    /// Sends on every connection that is open.
+    pub(crate) fn text_to_all(&self, text: &str) {
+        for session in &*self.sessions.lock().unwrap() {
+            // Some have ended.
+            let _ = session.send(Message::text(text));
+        }
+    }
+
     pub(crate) fn text(&self, text: impl Into<String>) {
         self.send(Message::text(text.into()));
     }

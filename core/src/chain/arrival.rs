@@ -89,8 +89,10 @@ impl Arrival {
     }
 }
 
-/// A layer answers instead of the chain.
-pub(crate) fn answer_early(request: Request<Inbound>, response: Response<Body>) -> Response<Body> {
+/// A layer answers instead of the chain. Whoever watches requests is told, to the end of the answer;
+/// what is left of the request's body is read and dropped.
+#[must_use]
+pub fn answer_early(request: Request<Inbound>, response: Response<Body>) -> Response<Body> {
     let arrival = Arrival::of(&request);
     drain(request.into_body().body);
     match arrival {

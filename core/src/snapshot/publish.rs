@@ -132,6 +132,13 @@ impl Publisher {
         self.publish(&dirty, position)
     }
 
+    /// Puts a saved configuration in force, in one step.
+    pub fn restore(&mut self, mut state: ConfigState, position: Position) -> Published {
+        let dirty = state.changes_since(&self.state);
+        self.state = state;
+        self.publish(&dirty, position)
+    }
+
     fn publish(&mut self, dirty: &Dirty, position: Position) -> Published {
         let mut found = Faults::default();
         let snapshot = self.builder.build(&self.state, dirty, position.clone(), &mut found);

@@ -1,11 +1,14 @@
 //! The upstream list of one selector: what a new list does to the old one.
 
+use serde::{Deserialize, Serialize};
+
 use crate::model::{Upstream, UpstreamList, UpstreamStatus};
 
 use super::state::UpstreamMode;
 
 /// Upstreams of a selector as known now.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct UpstreamsOfSelector {
     /// Name of the plugin of that selector.
     pub plugin_name: String,

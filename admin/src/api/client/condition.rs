@@ -13,6 +13,11 @@ pub(super) fn all_below(context_path: &str) -> Condition {
     uri("pathPattern", format!("{context_path}/**"))
 }
 
+/// Everything, as the reference has it for tools.
+pub(super) fn everything() -> Condition {
+    uri("match", "/**".to_owned())
+}
+
 /// The path of an API.
 ///
 /// Source: ShenYu 2.7.1, executed; but for escaped braces, which it leaves alone, so that a rule made

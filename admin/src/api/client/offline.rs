@@ -1,6 +1,8 @@
 //! Instances that say good-bye.
 
+use longmen_db::Actor;
 use longmen_db::repository::binding::{self, Bound};
+use longmen_db::repository::instance::say_farewell;
 use longmen_db::repository::upstream;
 
 use super::request::UriRegister;
@@ -16,6 +18,10 @@ use crate::registration::held::Held;
 pub(super) async fn take_out(context: &Context, request: &UriRegister) -> ApiResult<()> {
     let (_, instance) = request.instance()?;
     context.state().registration().departed(instance.clone());
+    // For the other admins too, whatever becomes of the rest.
+    let mut uow = context.state().store().begin(Actor::system()).await?;
+    say_farewell(&mut uow, instance.farewell()).await?;
+    uow.commit().await?;
     let client = request.app_name.as_deref().unwrap_or_default();
     let namespace = instance.namespace_id.as_str();
     let (mut target, linked) = Target::hold(context, client, namespace, &[instance.plugin]).await?;

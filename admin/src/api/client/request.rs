@@ -60,6 +60,54 @@ pub(crate) struct MetaDataRegister {
     pub namespace_id: Option<String>,
 }
 
+/// Tools of a service for language models.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct McpRegister {
+    /// The API behind the tools.
+    #[serde(rename = "metaDataRegisterDTO", default)]
+    pub meta_data: Option<MetaDataRegister>,
+    /// The namespace; that of the API if absent.
+    #[serde(default, deserialize_with = "lenient::opt_string")]
+    pub namespace_id: Option<String>,
+    /// The settings of the rule, JSON text.
+    #[serde(default, deserialize_with = "lenient::opt_string")]
+    pub mcp_config: Option<String>,
+}
+
+/// Where a service says that its instances are to be found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct DiscoveryRegister {
+    /// The name of the selector: the context path.
+    #[serde(deserialize_with = "lenient::opt_string")]
+    pub selector_name: Option<String>,
+    /// The name of the source.
+    #[serde(deserialize_with = "lenient::opt_string")]
+    pub name: Option<String>,
+    /// `local`, `zookeeper`, `nacos`, `etcd` or `eureka`.
+    #[serde(deserialize_with = "lenient::opt_string")]
+    pub discovery_type: Option<String>,
+    /// Addresses of the source.
+    #[serde(deserialize_with = "lenient::opt_string")]
+    pub server_list: Option<String>,
+    /// What is watched in the source.
+    #[serde(deserialize_with = "lenient::opt_string")]
+    pub listener_node: Option<String>,
+    /// How members of the source are renamed, JSON text.
+    #[serde(deserialize_with = "lenient::opt_string")]
+    pub handler: Option<String>,
+    /// The plugin of the selector.
+    #[serde(deserialize_with = "lenient::opt_string")]
+    pub plugin_name: Option<String>,
+    /// Settings of the source.
+    #[schema(value_type = Object)]
+    pub props: Option<serde_json::Map<String, serde_json::Value>>,
+    /// The namespace; the default one if absent.
+    #[serde(deserialize_with = "lenient::opt_string")]
+    pub namespace_id: Option<String>,
+}
+
 /// An instance of a service.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -162,6 +210,20 @@ impl RequestBody for MetaDataRegister {
     }
 }
 
+impl RequestBody for McpRegister {
+    /// See [`MetaDataRegister`].
+    async fn check(&self, _state: &AppState, _rules: &mut Violations) -> ApiResult<()> {
+        Ok(())
+    }
+}
+
+impl RequestBody for DiscoveryRegister {
+    /// See [`MetaDataRegister`].
+    async fn check(&self, _state: &AppState, _rules: &mut Violations) -> ApiResult<()> {
+        Ok(())
+    }
+}
+
 // === impl UriRegister ===
 
 impl UriRegister {
@@ -236,7 +298,7 @@ pub(super) fn event(text: Option<&str>, absent: EventType) -> Result<EventType, 
 
 /// A name with one slash before it. The reference adds it to metadata only, so that an instance with
 /// a context path without one never finds its selector.
-fn selector_name(name: &str) -> String {
+pub(super) fn selector_name(name: &str) -> String {
     if name.starts_with('/') { name.to_owned() } else { format!("/{name}") }
 }
 
@@ -260,7 +322,7 @@ fn bounded(field: &str, text: &str) -> ApiResult<()> {
 }
 
 /// Only what is absent means the default namespace; a blank one is a fault.
-fn namespace(id: Option<&str>) -> ApiResult<&str> {
+pub(super) fn namespace(id: Option<&str>) -> ApiResult<&str> {
     match id {
         None => Ok(DEFAULT_NAMESPACE),
         Some(_) => required("namespaceId", id),

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use longmen_core::model::UpstreamList;
-use longmen_db::Tx;
 use longmen_db::repository::binding::{self, Bound, NewBinding, UseDiscovery};
 use longmen_db::repository::discovery::NewDiscovery;
+use longmen_db::repository::instance::{self, InstanceKey};
 use longmen_db::repository::upstream::{self, NewUpstream, Origin, UpstreamRow};
+use longmen_db::{Actor, Tx};
 use tokio::net::TcpStream;
 
 use super::request::UriRegister;
@@ -14,14 +15,18 @@ use super::target::{Target, inside};
 use crate::api::discovery::LOCAL;
 use crate::context::Context;
 use crate::error::{ApiError, ApiResult};
+use crate::instances::CLIENT;
 use crate::registration::held::{DOWN, UP, revived};
-use crate::registration::{Instance, mirror};
+use crate::registration::{FAREWELL, Instance, millis, mirror};
 
 /// Share of the traffic of an instance that registers.
 const WEIGHT: i32 = 50;
 
 /// Settings of an instance that registers, as the reference writes them.
 const PROPS: &str = "{\"warmupTime\":\"10\"}";
+
+/// The largest report about a machine that is stored; a larger one is left out.
+const MAX_INFO_BYTES: usize = 8_192;
 
 /// How long a probe within a call may take: the Go SDK waits a second for the answer.
 const PROBE: Duration = Duration::from_millis(300);
@@ -34,6 +39,7 @@ const PROBE: Duration = Duration::from_millis(300);
 pub(super) async fn register(context: &Context, request: &UriRegister) -> ApiResult<()> {
     let (_, instance) = request.instance()?;
     context.state().registration().arrived(&instance);
+    forget_farewell(context, &instance).await?;
     let up = !context.state().config().register.checked || answers(&instance.url).await;
     bring_in(context, request, &instance, if up { UP } else { DOWN }, Missing::Make).await
 }
@@ -48,13 +54,47 @@ pub(super) async fn beat(context: &Context, request: &UriRegister) -> ApiResult<
         return Ok(());
     }
     context.state().registration().beat(&instance);
+    report(context, request, &instance);
     let mut tx = context.read().await?;
     let known = find(&mut tx, &instance).await?;
-    drop(tx);
     if known.is_some_and(|row| revived(&row).is_none()) {
         return Ok(());
     }
+    // It may have said good-bye to another admin.
+    if instance::said_farewell(&mut tx, instance.farewell(), millis(FAREWELL)).await? {
+        return Ok(());
+    }
+    drop(tx);
     bring_in(context, request, &instance, UP, Missing::LeaveOut).await
+}
+
+/// Lists the instance among all that are alive.
+fn report(context: &Context, request: &UriRegister, instance: &Instance) {
+    let key = InstanceKey {
+        namespace_id: instance.namespace_id.clone(),
+        ip: request.host.as_deref().unwrap_or_default().trim().to_owned(),
+        port: request.port.unwrap_or_default().to_string(),
+        kind: CLIENT.to_owned(),
+    };
+    let mut info = request.instance_info.clone().unwrap_or_default();
+    if info.len() > MAX_INFO_BYTES {
+        info.clear();
+    }
+    context.state().publisher().instances().beat(key, info);
+}
+
+/// Forgets a good-bye, to whichever admin it was said.
+async fn forget_farewell(context: &Context, instance: &Instance) -> ApiResult<()> {
+    let one = instance.farewell();
+    let mut tx = context.read().await?;
+    let said = instance::said_farewell(&mut tx, one, millis(FAREWELL)).await?;
+    drop(tx);
+    if said {
+        let mut uow = context.state().store().begin(Actor::system()).await?;
+        instance::forget_farewell(&mut uow, one).await?;
+        uow.commit().await?;
+    }
+    Ok(())
 }
 
 /// What to do about a selector that is not there. A heartbeat does not bring back what a person

@@ -252,7 +252,7 @@ async fn acknowledgements_and_reports_are_kept() {
     stock.so_far().await;
     let seen = running.state().publisher().gateways().connected(DEFAULT_NAMESPACE);
     let [first, second] = &seen[..] else { panic!("{seen:?}") };
-    assert_eq!((first.kind, first.address.as_str()), ("longmen", "127.0.0.1:9195"));
+    assert_eq!((first.kind, first.address().as_str()), ("longmen", "127.0.0.1:9195"));
     assert_eq!((first.epoch.as_deref(), first.version), (Some(&*mark.epoch), Some(7)));
     assert_eq!(first.info.as_deref(), Some(r#"{"arch":"amd64"}"#));
     assert_eq!((second.kind, second.version), ("stock", None));

@@ -1,7 +1,7 @@
 //! Restarts by takeover: the sockets are passed on.
 
 use std::net::{SocketAddr, TcpListener};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use longmen_benchmark::raw::RawClient;
 use longmen_benchmark::steady::{Refused, Steady};
@@ -158,6 +158,39 @@ async fn connections_that_the_old_process_has_stay_healthy() {
             break;
         }
     }
+    assert_eq!(process.ended().await.code(), Some(0), "{}", process.log());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_old_process_takes_changes_in_as_long_as_it_serves() {
+    let scene = Scene::new().await;
+    let (mut process, address) = scene.serving(&[]).await;
+    let request = b"GET /hello HTTP/1.1\r\nHost: h\r\n\r\n";
+    let mut kept = Vec::new();
+    for _ in 0..20 {
+        let mut client = RawClient::connect(address, LIMIT).await.unwrap();
+        client.send(request).await;
+        assert_eq!(client.answer(false).await.status(), 200);
+        kept.push(client);
+    }
+    let next = Process::start(&scene.arguments_with(address.port(), &[TAKEOVER]));
+    next.says("took over").await;
+    process.says("a successor has taken over").await;
+    let off = serde_json::json!({"groupType": "PLUGIN", "eventType": "UPDATE", "data": [
+        {"id": "divide", "name": "divide", "role": "Proxy", "enabled": false, "pluginJar": ""}
+    ]});
+    scene.admin.text_to_all(&off.to_string());
+    let begun = Instant::now();
+    // Each of them is good for one more request.
+    loop {
+        let mut client = kept.pop().expect("the old process goes by what was before");
+        client.send(request).await;
+        if client.answer(false).await.status() == 404 {
+            break;
+        }
+        tokio::time::sleep(begun.elapsed().max(Duration::from_millis(5))).await;
+    }
+    drop(kept);
     assert_eq!(process.ended().await.code(), Some(0), "{}", process.log());
 }
 
