@@ -3,13 +3,16 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: run test bench interop ci fmt fmt-check lint doc gen setup clean help
+.PHONY: run test nightly bench interop ci fmt fmt-check lint doc gen setup clean help
 
 run: ## Start admin, gateway and a demo upstream, and route a path to it
 	@scripts/run.sh
 
 test: ## Run all tests, with a PostgreSQL of their own
 	@scripts/test.sh
+
+nightly: ## Run what takes too long for every change: random comparisons of the matcher
+	@scripts/nightly.sh
 
 bench: ## Measure the gateway beside nginx; results go to benchmark/results
 	@scripts/bench.sh

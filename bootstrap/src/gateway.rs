@@ -11,8 +11,9 @@ use longmen_core::chain::{Driver, DriverOptions, Registry, TunnelLimits, Tunnels
 use longmen_core::config::Secret;
 use longmen_core::layer::InFlightLimit;
 use longmen_core::lifecycle::Lifecycle;
+use longmen_core::matcher::{IndexOptions, MatchCacheOptions};
 use longmen_core::snapshot::{
-    MissingPlugin, Publisher, PublisherOptions, SnapshotStore, UpstreamMode,
+    MatchingOptions, MissingPlugin, Publisher, PublisherOptions, SnapshotStore, UpstreamMode,
 };
 use longmen_core::telemetry::access_log::AccessLog;
 use longmen_core::upstream::{ClientFactory, EndpointRegistry, UpstreamClient};
@@ -21,7 +22,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::client;
-use crate::config::{ClientStrategy, GatewayConfig, OnMissing, RpcTypeHeader, UpstreamsMode};
+use crate::config::{
+    CacheConfig, ClientStrategy, GatewayConfig, OnMissing, RpcTypeHeader, UpstreamsMode,
+};
 use crate::connection::Settings;
 use crate::edge::{self, Watchers};
 use crate::handover::{self, Post};
@@ -320,7 +323,20 @@ fn publisher_options(config: &GatewayConfig, upstreams: &EndpointRegistry) -> Pu
         },
         zone: config.time_zone.time_zone(),
         endpoints: upstreams.clone(),
+        matching: MatchingOptions {
+            selectors: index_options(config.match_cache.selector),
+            rules: index_options(config.match_cache.rule),
+        },
     }
+}
+
+fn index_options(cache: CacheConfig) -> IndexOptions {
+    let cache = MatchCacheOptions {
+        enabled: cache.enabled,
+        initial_capacity: cache.initial_capacity,
+        maximum_size: cache.maximum_size,
+    };
+    IndexOptions { cache, ..IndexOptions::default() }
 }
 
 fn link_options(config: &GatewayConfig, port: u16, sessions: Arc<AtomicUsize>) -> LinkOptions {

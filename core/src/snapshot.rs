@@ -17,8 +17,12 @@ mod upstreams;
 
 pub use metadata::MetadataIndex;
 pub use part::{
-    PluginPart, Position, RuleHead, RulePart, Selected, SelectorHead, SelectorPart, Snapshot,
+    PluginPart, Position, RuleHead, RulePart, Selected, SelectorHead, SelectorKey, SelectorPart,
+    Snapshot,
 };
-pub use publish::{Published, Publisher, PublisherOptions};
+pub use publish::{MatchingOptions, Published, Publisher, PublisherOptions};
 pub use state::{ConfigState, Dirty, MissingPlugin, UpstreamMode};
 pub use store::SnapshotStore;
+
+#[cfg(test)]
+mod tests;

@@ -7,8 +7,10 @@ const TRIE: &str = "the path index needs no switch and no size";
 /// The keys of the match caches.
 pub(super) const SECTION: Section = Section {
     title: "Match caches",
-    about: "A cache belongs to the index whose answers it keeps, and goes with it. The spellings of \
-            ShenYu 2.5 are read too.",
+    about: "A cache belongs to the index whose answers it keeps, and goes with it. It is asked only where \
+            finding the answer costs more, mostly with many regular expressions; most tables of routes \
+            never use one. No setting changes which selector or rule is found. The spellings of ShenYu \
+            2.5 are read too.",
     keys: &[
         KeySpec::new(
             "shenyu.selectorMatchCache.cache.enabled",
@@ -16,7 +18,6 @@ pub(super) const SECTION: Section = Section {
             "true",
             "Whether the choice of a selector is remembered.",
         )
-        .not_yet("each request is matched anew")
         .or(&[
             "shenyu.matchCache.selectorEnabled",
             "shenyu.matchCache.selector.selectorEnabled",
@@ -28,7 +29,6 @@ pub(super) const SECTION: Section = Section {
             "10000",
             "The most entries of one such cache.",
         )
-        .without_effect("each request is matched anew by this version")
         .or(&["shenyu.matchCache.selector.maximumSize"]),
         KeySpec::new(
             "shenyu.ruleMatchCache.cache.enabled",
@@ -36,7 +36,6 @@ pub(super) const SECTION: Section = Section {
             "true",
             "Whether the choice of a rule is remembered.",
         )
-        .not_yet("each request is matched anew")
         .or(&[
             "shenyu.matchCache.enabled",
             "shenyu.matchCache.rule.enabled",
@@ -48,7 +47,6 @@ pub(super) const SECTION: Section = Section {
             "10000",
             "The most entries of one such cache.",
         )
-        .without_effect("each request is matched anew by this version")
         .or(&["shenyu.matchCache.rule.maximumSize"]),
         KeySpec::new(
             "shenyu.selectorMatchCache.cache.initialCapacity",
@@ -56,7 +54,6 @@ pub(super) const SECTION: Section = Section {
             "0",
             "Entries to make room for at once; a cache grows by itself.",
         )
-        .without_effect("each request is matched anew by this version")
         .or(&["shenyu.matchCache.selector.initialCapacity"]),
         KeySpec::new(
             "shenyu.ruleMatchCache.cache.initialCapacity",
@@ -64,7 +61,6 @@ pub(super) const SECTION: Section = Section {
             "0",
             "Entries to make room for at once; a cache grows by itself.",
         )
-        .without_effect("each request is matched anew by this version")
         .or(&["shenyu.matchCache.rule.initialCapacity"]),
         KeySpec::inert("shenyu.matchCache.maxFreeMemory", "the caches are bounded by entries"),
         KeySpec::inert("shenyu.selectorMatchCache.trie.*", TRIE),

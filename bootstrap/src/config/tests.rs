@@ -183,7 +183,7 @@ fn a_stock_file_of_2_6_1() {
     assert_eq!(
         warnings(text),
         [
-            "this version does not act on: server.compression.enabled, shenyu.duplicateResponseHeader.headers, shenyu.duplicateResponseHeader.strategy, shenyu.ruleMatchCache.cache.enabled",
+            "this version does not act on: server.compression.enabled, shenyu.duplicateResponseHeader.headers, shenyu.duplicateResponseHeader.strategy",
             "shenyu.local.sha512Key is the hash of 123456 that ShenYu ships: it counts for loopback peers only",
             "shenyu.cross allows any origin together with credentials: every web page can use a user's session",
         ]
@@ -242,7 +242,6 @@ fn the_published_benchmark() {
         assert_eq!(
             warnings(text),
             [
-                "this version does not act on: shenyu.selectorMatchCache.cache.enabled",
                 "shenyu.httpclient.keepAlive is false: a connection to the upstream is opened for each request"
             ]
         );

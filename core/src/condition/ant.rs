@@ -2,6 +2,7 @@
 
 use super::glob::{Glob, Part, parts};
 use super::regexes::{RegexFault, Regexes};
+use super::step::{Step, literal_head};
 
 /// A compiled Ant pattern.
 ///
@@ -111,6 +112,67 @@ impl AntPattern {
             return true;
         }
         self.matches_after_head(path, walk)
+    }
+
+    /// What the pattern asks of the segments of a path, up to its first `**`.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = Step<'_>> {
+        let mut walk = Segments::new(&self.text);
+        self.segments.iter().enumerate().map(move |(at, segment)| {
+            let text = walk.next().unwrap_or_default();
+            match segment {
+                Segment::Literal(..) => Step::Literal(text),
+                Segment::Star if at + 1 == self.segments.len() => Step::Optional,
+                Segment::Star | Segment::Variable => Step::One(""),
+                Segment::Glob(glob) => Step::One(literal_head(glob, text)),
+                Segment::Rest => Step::Rest,
+            }
+        })
+    }
+
+    /// The text that the last segment of every path it takes must be, where the pattern ends with
+    /// a text after a `**`.
+    pub(crate) fn last_after_rest(&self) -> Option<&str> {
+        let text = match self.segments.last() {
+            Some(Segment::Literal(from, to)) => &self.text[*from as usize..*to as usize],
+            _ => return None,
+        };
+        (self.tail > 0).then_some(text)
+    }
+
+    /// The longest text that stands in every path the pattern takes.
+    pub(crate) fn core(&self) -> &str {
+        let mut walk = Segments::new(&self.text);
+        let texts = self.segments.iter().map(|segment| {
+            let text = walk.next().unwrap_or_default();
+            match segment {
+                Segment::Literal(..) => text,
+                Segment::Glob(glob) => glob.core(text),
+                Segment::Star | Segment::Variable | Segment::Rest => "",
+            }
+        });
+        texts.max_by_key(|text| text.len()).unwrap_or_default()
+    }
+
+    /// A regular expression that matches every path the pattern takes, and perhaps others.
+    pub(crate) fn wider_regex(&self) -> String {
+        let mut out = String::from(r"\A");
+        for segment in &self.segments {
+            match segment {
+                Segment::Literal(from, to) => {
+                    let text = &self.text[*from as usize..*to as usize];
+                    out.push_str("/*");
+                    out.push_str(&regex::escape(text));
+                }
+                Segment::Star | Segment::Variable => out.push_str("/*[^/]*"),
+                Segment::Glob(glob) => {
+                    out.push_str("/*");
+                    glob.write_wider(&mut out);
+                }
+                Segment::Rest => out.push_str("(?s:.*)"),
+            }
+        }
+        out.push_str(r"/*\z");
+        out
     }
 
     /// The part of the pattern from its first `**` on.

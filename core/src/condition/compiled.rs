@@ -1,5 +1,7 @@
 //! The compiled conditions of one selector or rule.
 
+use regex::Regex;
+
 use super::predicate::{Predicate, Source, Test};
 use super::{AntPattern, CompileFault, ContextField, PathPattern, RequestView};
 use crate::model::MatchMode;
@@ -29,8 +31,27 @@ pub enum PathTest<'c> {
     Equals(&'c str),
     /// The path begins with this text.
     StartsWith(&'c str),
-    /// Something about the path that no index of prefixes can narrow.
+    /// The whole path fits this expression.
+    Regex(&'c Regex),
+    /// The path holds this text.
+    Contains(&'c str),
+    /// The path ends with this text.
+    EndsWith(&'c str),
+    /// Something else about the path.
     Other,
+}
+
+/// What one condition gives to those who look for candidates.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Hint<'c> {
+    /// It cannot be used and never holds.
+    Never,
+    /// It asks something of the path.
+    Path(PathTest<'c>),
+    /// It holds only where the value of that source is this text.
+    Equals(&'c Source, &'c str),
+    /// It may hold for any request.
+    Unknown,
 }
 
 impl CompiledConditions {
@@ -117,13 +138,20 @@ impl CompiledConditions {
     /// What the conditions ask of the path, in order; conditions on anything else, and those that
     /// cannot be used, are left out.
     pub fn path_tests(&self) -> impl Iterator<Item = PathTest<'_>> {
-        self.predicates.iter().filter(|p| p.source == Source::Path).filter_map(|p| match &p.test {
-            Test::Ant(patterns) => Some(PathTest::Ant(patterns)),
-            Test::PathPattern(pattern) => Some(PathTest::Pattern(pattern)),
-            Test::Equals(text) => Some(PathTest::Equals(text)),
-            Test::StartsWith(text) => Some(PathTest::StartsWith(text)),
-            Test::Never(_) | Test::NowBefore(_) | Test::NowAfter(_) => None,
-            _ => Some(PathTest::Other),
+        self.hints().filter_map(|hint| match hint {
+            Hint::Path(test) => Some(test),
+            Hint::Never | Hint::Equals(..) | Hint::Unknown => None,
+        })
+    }
+
+    /// What each condition gives to those who look for candidates, in order.
+    pub(crate) fn hints(&self) -> impl Iterator<Item = Hint<'_>> {
+        self.predicates.iter().map(|predicate| match (&predicate.source, &predicate.test) {
+            (_, Test::Never(_)) => Hint::Never,
+            (_, Test::NowBefore(_) | Test::NowAfter(_)) => Hint::Unknown,
+            (Source::Path, test) => Hint::Path(path_test(test)),
+            (source, Test::Equals(text)) => Hint::Equals(source, text),
+            _ => Hint::Unknown,
         })
     }
 
@@ -168,6 +196,19 @@ impl Inputs {
     #[must_use]
     pub const fn path_only(self) -> bool {
         self.0 & !Self::PATH.0 == 0
+    }
+}
+
+fn path_test(test: &Test) -> PathTest<'_> {
+    match test {
+        Test::Ant(patterns) => PathTest::Ant(patterns),
+        Test::PathPattern(pattern) => PathTest::Pattern(pattern),
+        Test::Equals(text) => PathTest::Equals(text),
+        Test::StartsWith(text) => PathTest::StartsWith(text),
+        Test::Regex(regex) => PathTest::Regex(regex),
+        Test::Contains(text) => PathTest::Contains(text),
+        Test::EndsWith(text) => PathTest::EndsWith(text),
+        _ => PathTest::Other,
     }
 }
 

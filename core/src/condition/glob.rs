@@ -62,6 +62,36 @@ impl Glob {
         regexes.whole(&text, Flavour { dot_all: true, any_case: false }).map(Self::Regex)
     }
 
+    /// The longest text in all that fits; `pattern` is what it was compiled from.
+    pub(super) fn core<'p>(&self, pattern: &'p str) -> &'p str {
+        let longest = |parts: Vec<Part<'p>>| {
+            let texts = parts.into_iter().map(|part| match part {
+                Part::Literal(text) => text,
+                Part::One | Part::Run | Part::Variable { .. } => "",
+            });
+            texts.max_by_key(|text| text.len()).unwrap_or_default()
+        };
+        match self {
+            Self::Tokens(_) => longest(parts(pattern)),
+            Self::Regex(_) => "",
+        }
+    }
+
+    /// Writes a regular expression that matches, within a segment, all that fits, and perhaps more.
+    pub(super) fn write_wider(&self, out: &mut String) {
+        let Self::Tokens(tokens) = self else {
+            return out.push_str("[^/]*");
+        };
+        let mut utf8 = [0; 4];
+        for token in tokens {
+            match token {
+                Token::Char(c) => out.push_str(&regex::escape(c.encode_utf8(&mut utf8))),
+                Token::One => out.push_str("[^/]"),
+                Token::Run => out.push_str("[^/]*"),
+            }
+        }
+    }
+
     /// Whether the whole of `text` fits.
     pub(super) fn matches(&self, text: &str) -> bool {
         match self {

@@ -15,6 +15,7 @@ use regex::Regex;
 use self::segment::RawSegment;
 use super::glob::Glob;
 use super::regexes::Regexes;
+use super::step::{Step, literal_head};
 
 /// A compiled path pattern.
 ///
@@ -66,6 +67,29 @@ impl PathPattern {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// What the pattern asks of the decoded segments of a path, up to the first element that is
+    /// content with nothing.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = Step<'_>> {
+        let mut texts = self.text.split('/').filter(|text| !text.is_empty());
+        let count = self.elements.len();
+        let between = self.elements.iter().enumerate();
+        between.filter(|(_, element)| !matches!(element, Element::Separator)).map(
+            move |(at, element)| {
+                let text = texts.next().unwrap_or_default();
+                match element {
+                    Element::Literal(..) => Step::Literal(text),
+                    Element::Star if at + 1 == count => Step::Optional,
+                    Element::Star | Element::Variable(_) => Step::One(""),
+                    Element::Glob(glob, _) if glob.matches("") => Step::Rest,
+                    Element::Glob(glob, _) | Element::Single(glob) => {
+                        Step::One(literal_head(glob, text))
+                    }
+                    Element::Rest | Element::Separator => Step::Rest,
+                }
+            },
+        )
     }
 
     /// Whether the pattern takes `path`. A path with a broken escape is taken by none.

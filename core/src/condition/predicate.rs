@@ -18,8 +18,8 @@ pub(super) struct Predicate {
 }
 
 /// Where the value comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Source {
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Source {
     Path,
     Header(Box<HeaderName>),
     Query(Box<str>),
@@ -78,7 +78,7 @@ impl Predicate {
 }
 
 impl Source {
-    pub(super) fn value<'v, V: RequestView + ?Sized>(&self, view: &'v V) -> Option<Cow<'v, str>> {
+    pub(crate) fn value<'v, V: RequestView + ?Sized>(&self, view: &'v V) -> Option<Cow<'v, str>> {
         match self {
             Self::Path => Some(Cow::Borrowed(view.effective_path())),
             Self::Header(name) => view.header(name),

@@ -60,7 +60,7 @@ pub(super) fn decode_form(raw: &str) -> Cow<'_, str> {
 }
 
 /// The byte that the escape at `at` stands for, if there is a whole one.
-pub(super) fn escape_at(bytes: &[u8], at: usize) -> Option<u8> {
+pub(crate) fn escape_at(bytes: &[u8], at: usize) -> Option<u8> {
     if bytes.get(at) != Some(&b'%') {
         return None;
     }

@@ -46,6 +46,12 @@ pub struct Precedence<'e> {
 pub trait Matchable {
     /// Its matching side.
     fn entry(&self) -> &Entry;
+
+    /// Whether it cannot be used as it is configured, so that requests it could be meant for are
+    /// refused.
+    fn blocked(&self) -> bool {
+        false
+    }
 }
 
 // === impl Entry ===
@@ -136,5 +142,9 @@ impl Matchable for Entry {
 impl<M: Matchable + ?Sized> Matchable for Arc<M> {
     fn entry(&self) -> &Entry {
         (**self).entry()
+    }
+
+    fn blocked(&self) -> bool {
+        (**self).blocked()
     }
 }

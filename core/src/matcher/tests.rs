@@ -1,5 +1,9 @@
 //! Choice among entries, and the proof that the early exit changes nothing.
 
+pub(crate) mod generate;
+mod index;
+mod replay;
+
 use std::sync::Arc;
 
 use proptest::prelude::*;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::part::{RuleHead, RulePart, SelectorHead, SelectorPart};
 use crate::chain::{Handle, HandleFault, Plugin, RuleParts};
 use crate::condition::{CompileFault, Compiler};
-use crate::matcher::{Entry, Linear};
+use crate::matcher::{Entry, Index};
 use crate::model::{PluginClass, Rule, Selector};
 use crate::sync::{GatewayFault, Group};
 use crate::upstream::UpstreamSet;
@@ -120,10 +120,10 @@ pub(super) fn rule(
         None => Ok(RuleParts::default()),
         Some(plugin) => plugin.compile_rule(rule.handle.as_deref().unwrap_or_default()),
     };
-    let part = |parts, entry, blocked| {
+    let part = |parts, entry: Entry, blocked| {
         Some(Arc::new(RulePart {
             head: Arc::new(RuleHead {
-                id: rule.id.as_str().into(),
+                id: Arc::clone(&entry.id),
                 name: rule.name.as_deref().unwrap_or_default().into(),
                 parts,
             }),
@@ -161,7 +161,7 @@ pub(super) fn join(
     owner: Owner<'_>,
     selector: &Selector,
     compiled: &CompiledSelector,
-    rules: Arc<Linear<Arc<RulePart>>>,
+    rules: Index<Arc<RulePart>>,
     upstreams: Arc<UpstreamSet>,
 ) -> SelectorPart {
     let parts = owner.run.map(|plugin| plugin.default_rule()).unwrap_or_default();
@@ -173,10 +173,8 @@ pub(super) fn join(
             upstreams,
         }),
         entry: Arc::clone(&compiled.entry),
-        blocked: compiled.blocked,
         logged: selector.logged,
         continued: selector.continued,
-        any_blocked: rules.iter().any(|rule| rule.blocked),
         rules,
         default_rule: Arc::new(RuleHead { id: "default_rule".into(), name: "".into(), parts }),
     }

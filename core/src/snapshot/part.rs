@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::MetadataIndex;
 use crate::chain::{Handle, Plugin, RuleParts};
 use crate::condition::RequestView;
-use crate::matcher::{Entry, EntryKind, Linear, Matchable};
+use crate::matcher::{Entry, EntryKind, Index, Map, Matchable};
 use crate::model::PluginClass;
 use crate::upstream::UpstreamSet;
 
@@ -46,10 +46,21 @@ pub struct PluginPart {
     pub run: Option<Arc<dyn Plugin>>,
     /// The compiled config.
     pub config: Handle,
-    /// Its selectors, in the order of precedence.
-    pub selectors: Linear<Arc<SelectorPart>>,
-    /// Whether any of them is blocked.
-    pub any_blocked: bool,
+    /// The matching side of its selectors.
+    pub selectors: Index<Arc<SelectorKey>>,
+    /// Its selectors by their slot. Apart from the index, which an edited rule does not touch.
+    pub(super) parts: Map<Arc<SelectorPart>>,
+}
+
+/// The matching side of a selector.
+#[derive(Debug)]
+pub struct SelectorKey {
+    /// Its conditions and precedence.
+    pub entry: Arc<Entry>,
+    /// A guard's selector that cannot be used: requests it could be meant for are refused.
+    pub blocked: bool,
+    /// Where its part is; never used again within a plugin.
+    pub(super) slot: u64,
 }
 
 /// What a plugin sees of a selector. Held by requests to their end: no rules, no conditions.
@@ -72,16 +83,12 @@ pub struct SelectorPart {
     pub head: Arc<SelectorHead>,
     /// Its matching side.
     pub entry: Arc<Entry>,
-    /// A guard's selector that cannot be used: requests it could be meant for are refused.
-    pub blocked: bool,
     /// Whether a match is worth a line in the log.
     pub logged: bool,
     /// Whether rules are matched.
     pub continued: bool,
-    /// Its rules, in the order of precedence.
-    pub rules: Arc<Linear<Arc<RulePart>>>,
-    /// Whether any of them is blocked.
-    pub any_blocked: bool,
+    /// Its rules.
+    pub rules: Index<Arc<RulePart>>,
     /// The rule used when rules are not matched.
     pub default_rule: Arc<RuleHead>,
 }
@@ -90,7 +97,7 @@ pub struct SelectorPart {
 #[derive(Debug, Default)]
 pub struct RuleHead {
     /// The id; `default_rule` for the one used when rules are not matched.
-    pub id: Box<str>,
+    pub id: Arc<str>,
     /// The name.
     pub name: Box<str>,
     /// What the handle compiled to.
@@ -129,16 +136,14 @@ impl PluginPart {
     /// Source: ShenYu 2.7.1, selection algorithm, executed.
     #[must_use]
     pub fn select<'s, V: RequestView + ?Sized>(&'s self, view: &V) -> Selected<'s> {
-        if self.has_blocked_selector(view) {
+        if may_be_meant(self.selectors.blocked(), view) {
             return Selected::Blocked;
         }
-        let Some(selector) = self.selectors.find(view) else { return Selected::NoSelector };
+        let Some(selector) = self.find(view) else { return Selected::NoSelector };
         if !selector.continued {
             return Selected::Rule(selector, &selector.default_rule);
         }
-        let unusable =
-            |rule: &Arc<RulePart>| rule.blocked && rule.entry.could_apply(view.effective_path());
-        if selector.any_blocked && selector.rules.iter().any(unusable) {
+        if may_be_meant(selector.rules.blocked(), view) {
             return Selected::Blocked;
         }
         let rule = match selector.entry.kind {
@@ -151,29 +156,39 @@ impl PluginPart {
         }
     }
 
-    /// Whether a selector of a guard that cannot be used may be meant for this request.
-    fn has_blocked_selector<V: RequestView + ?Sized>(&self, view: &V) -> bool {
-        let unusable = |selector: &Arc<SelectorPart>| {
-            selector.blocked && selector.entry.could_apply(view.effective_path())
-        };
-        self.any_blocked && self.selectors.iter().any(unusable)
+    /// The selector that applies, if any.
+    fn find<V: RequestView + ?Sized>(&self, view: &V) -> Option<&Arc<SelectorPart>> {
+        self.selectors.find(view).and_then(|key| self.parts.get(key.slot))
     }
 
     /// Whether the selectors of a guard that is missing are meant for this request.
     #[must_use]
     pub fn is_meant_for<V: RequestView + ?Sized>(&self, view: &V) -> bool {
-        self.has_blocked_selector(view) || self.selectors.find(view).is_some()
+        may_be_meant(self.selectors.blocked(), view) || self.selectors.find(view).is_some()
     }
 }
 
-impl Matchable for SelectorPart {
+/// Whether something of a guard that cannot be used may be meant for this request.
+fn may_be_meant<M: Matchable, V: RequestView + ?Sized>(blocked: &[M], view: &V) -> bool {
+    blocked.iter().any(|item| item.entry().could_apply(view.effective_path()))
+}
+
+impl Matchable for SelectorKey {
     fn entry(&self) -> &Entry {
         &self.entry
+    }
+
+    fn blocked(&self) -> bool {
+        self.blocked
     }
 }
 
 impl Matchable for RulePart {
     fn entry(&self) -> &Entry {
         &self.entry
+    }
+
+    fn blocked(&self) -> bool {
+        self.blocked
     }
 }

@@ -1,6 +1,6 @@
 //! Puts configuration in force.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -12,7 +12,7 @@ use super::part::{Position, Snapshot};
 use super::state::{ConfigState, Dirty, MissingPlugin, UpstreamMode};
 use super::store::SnapshotStore;
 use crate::chain::Registry;
-use crate::condition::Compiler;
+use crate::matcher::IndexOptions;
 use crate::sync::{Frame, GatewayFault, Group};
 use crate::upstream::EndpointRegistry;
 
@@ -27,6 +27,17 @@ pub struct PublisherOptions {
     pub zone: TimeZone,
     /// Where upstreams keep their lasting state.
     pub endpoints: EndpointRegistry,
+    /// How selectors and rules are looked up.
+    pub matching: MatchingOptions,
+}
+
+/// How selectors and rules are looked up. No setting changes what is found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MatchingOptions {
+    /// The index of each plugin's selectors.
+    pub selectors: IndexOptions,
+    /// The index of each selector's rules.
+    pub rules: IndexOptions,
 }
 
 impl Default for PublisherOptions {
@@ -36,6 +47,7 @@ impl Default for PublisherOptions {
             upstreams: UpstreamMode::default(),
             zone: TimeZone::UTC,
             endpoints: EndpointRegistry::default(),
+            matching: MatchingOptions::default(),
         }
     }
 }
@@ -67,12 +79,12 @@ impl Publisher {
     /// A publisher with nothing configured yet.
     #[must_use]
     pub fn new(store: Arc<SnapshotStore>, registry: Registry, options: PublisherOptions) -> Self {
-        let compiler = Compiler::new(options.zone);
+        let mode = options.upstreams;
         Self {
             store,
             state: ConfigState::default(),
-            builder: Builder::new(registry, options.on_missing, compiler, options.endpoints),
-            mode: options.upstreams,
+            builder: Builder::new(registry, options),
+            mode,
             faults: BTreeMap::new(),
             retired: Vec::new(),
         }
@@ -110,7 +122,7 @@ impl Publisher {
         keep: impl FnOnce(&ConfigState, &mut ConfigState),
     ) -> Published {
         let mut fresh = ConfigState::default();
-        let mut ignored = Dirty::default();
+        let mut ignored = Dirty { muted: true, ..Dirty::default() };
         for frame in frames {
             fresh.apply(frame, self.mode, &mut ignored);
         }
@@ -157,11 +169,17 @@ impl Publisher {
         let active = |faults: &[GatewayFault]| {
             faults.iter().all(|f| f.plugin.is_empty() || self.builder.is_active(&f.plugin))
         };
+        // Without faults, as nearly always, nothing has to be looked up.
+        let (mut selectors, mut rules) = (HashSet::new(), HashSet::new());
+        if !self.faults.is_empty() {
+            selectors.extend(dirty.selectors.iter().map(|(_, id)| id));
+            rules.extend(dirty.rules.iter().map(|(_, id)| id));
+        }
         self.faults.retain(|(group, id), faults| {
             let compiled_again = match group {
                 Group::Plugin => dirty.plugins.contains(id),
-                Group::Selector => dirty.selectors.iter().any(|(_, dirty)| dirty == id),
-                Group::Rule => dirty.rules.iter().any(|(_, dirty)| dirty == id),
+                Group::Selector => selectors.contains(id),
+                Group::Rule => rules.contains(id),
                 Group::DiscoverUpstream => dirty.upstreams.contains(id),
                 Group::MetaData => dirty.metadata,
                 Group::AppAuth | Group::ProxySelector | Group::AiProxyApiKey => false,

@@ -1,5 +1,6 @@
 //! The plain objects a gateway holds, by key, and what frames do to them.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -47,6 +48,8 @@ pub struct Dirty {
     pub metadata: bool,
     /// Whether any application key changed.
     pub app_auth: bool,
+    /// Nothing is noted: what changed will be found by comparing.
+    pub(super) muted: bool,
 }
 
 impl Dirty {
@@ -130,7 +133,7 @@ impl ConfigState {
 
     fn plugins(&mut self, plugins: &[Plugin], delete: bool, dirty: &mut Dirty) {
         for plugin in plugins.iter().filter(|plugin| !plugin.name.is_empty()) {
-            if put(&mut self.plugins, &plugin.name, plugin, delete) {
+            if put(&mut self.plugins, &plugin.name, plugin, delete) && !dirty.muted {
                 dirty.plugins.insert(plugin.name.clone());
             }
         }
@@ -142,7 +145,7 @@ impl ConfigState {
                 continue;
             }
             let of_plugin = self.selectors.entry(selector.plugin_name.clone()).or_default();
-            if put(of_plugin, &selector.id, selector, delete) {
+            if put(of_plugin, &selector.id, selector, delete) && !dirty.muted {
                 dirty.selectors.insert((selector.plugin_name.clone(), selector.id.clone()));
             }
             if delete && self.upstreams.remove(&selector.id).is_some() {
@@ -157,7 +160,7 @@ impl ConfigState {
                 continue;
             }
             let of_selector = self.rules.entry(rule.selector_id.clone()).or_default();
-            if put(of_selector, &rule.id, rule, delete) {
+            if put(of_selector, &rule.id, rule, delete) && !dirty.muted {
                 dirty.rules.insert((rule.selector_id.clone(), rule.id.clone()));
             }
             if of_selector.is_empty() {
@@ -245,14 +248,17 @@ impl ConfigState {
             let changed = share(of_plugin, old.unwrap_or(&BTreeMap::new()));
             dirty.selectors.extend(changed.into_iter().map(|id| (name.clone(), id)));
         }
+        let mut rules: Vec<(String, String)> = Vec::new();
         for selector in keys_of_both(&self.rules, &before.rules) {
             let old = before.rules.get(&selector);
             let changed = match self.rules.get_mut(&selector) {
                 Some(of_selector) => share(of_selector, old.unwrap_or(&BTreeMap::new())),
                 None => old.into_iter().flat_map(|rules| rules.keys().cloned()).collect(),
             };
-            dirty.rules.extend(changed.into_iter().map(|id| (selector.clone(), id)));
+            rules.extend(changed.into_iter().map(|id| (selector.clone(), id)));
         }
+        // There may be a million: a set made at once is much cheaper than one that grows.
+        dirty.rules = rules.into_iter().collect();
         for selector in keys_of_both(&self.upstreams, &before.upstreams) {
             if self.upstreams.get(&selector) != before.upstreams.get(&selector) {
                 dirty.upstreams.insert(selector);
@@ -289,14 +295,14 @@ fn put<T: Clone + PartialEq>(map: &mut ById<T>, key: &str, value: &T, delete: bo
     if delete {
         return map.remove(key).is_some();
     }
-    match map.get_mut(key) {
-        Some(old) if **old == *value => false,
-        Some(old) => {
-            *old = Arc::new(value.clone());
+    match map.entry(key.to_owned()) {
+        Entry::Occupied(old) if **old.get() == *value => false,
+        Entry::Occupied(mut old) => {
+            old.insert(Arc::new(value.clone()));
             true
         }
-        None => {
-            map.insert(key.to_owned(), Arc::new(value.clone()));
+        Entry::Vacant(place) => {
+            place.insert(Arc::new(value.clone()));
             true
         }
     }

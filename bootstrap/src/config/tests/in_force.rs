@@ -202,7 +202,7 @@ fn fields_that_are_read_are_told_from_those_that_are_not() {
         ("UpstreamCheckConfig", "enabled", true),
         ("PoolConfig", "max_idle_time", true),
         ("CompressionConfig", "enabled", false),
-        ("CacheConfig", "enabled", false),
+        ("CacheConfig", "enabled", true),
         ("ServerConfig", "body_buffer_bytes", false),
     ] {
         assert_eq!(is_read(owner, name), expected, "{owner}.{name}");
@@ -213,11 +213,7 @@ fn fields_that_are_read_are_told_from_those_that_are_not() {
 
 #[test]
 fn a_switch_without_effect_is_warned_of_by_name() {
-    for key in [
-        "server.compression.enabled",
-        "shenyu.netty.http.sni.enabled",
-        "shenyu.ruleMatchCache.cache.enabled",
-    ] {
+    for key in ["server.compression.enabled", "shenyu.netty.http.sni.enabled"] {
         // Without files, which would have to be there.
         let extra = "shenyu.netty.http.sni.mod: k8s";
         let on = warnings(&format!("{key}: true\n{extra}"));

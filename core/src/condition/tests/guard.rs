@@ -42,6 +42,7 @@ fn path_tests_are_told_to_index_builders() {
         condition("uri", "startsWith", "/", "/e"),
         condition("uri", "regex", "/", "/f.*"),
         condition("uri", "regex", "/", "["),
+        condition("uri", "exclude", "/", "/g"),
     ];
     let compiled = compiler().compile(0, &list);
     let told: Vec<String> = compiled
@@ -54,8 +55,14 @@ fn path_tests_are_told_to_index_builders() {
             PathTest::Pattern(pattern) => format!("pattern {}", pattern.as_str()),
             PathTest::Equals(text) => format!("= {text}"),
             PathTest::StartsWith(text) => format!("{text}..."),
+            PathTest::Regex(regex) => format!("regex {}", regex.as_str()),
+            PathTest::Contains(text) => format!("...{text}..."),
+            PathTest::EndsWith(text) => format!("...{text}"),
             PathTest::Other => "other".to_owned(),
         })
         .collect();
-    assert_eq!(told, ["/a/**|/b", "pattern /c/{x}", "= /d", "/e...", "other"]);
+    assert_eq!(
+        told,
+        ["/a/**|/b", "pattern /c/{x}", "= /d", "/e...", r"regex \A(?:/f.*)\z", "other"]
+    );
 }
