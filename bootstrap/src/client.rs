@@ -1,13 +1,13 @@
 //! The clients that call upstreams, from the configuration.
 
 use longmen_core::upstream::{
-    ClientFactory, ClientOptions, KeyStore, PoolLimit, PoolOptions, ProxyOptions, TlsOptions,
-    TlsSetupError,
+    ClientFactory, ClientOptions, KeyStore, PoolLimit, PoolOptions, ProxyOptions, TlsConnector,
+    TlsOptions, TlsSetupError,
 };
 use tokio::runtime::Handle;
 
 use crate::config::{
-    ClientTlsConfig, HttpClientConfig, KeyStoreType, PoolConfig, PoolType, ProxyConfig,
+    ClientTlsConfig, HttpClientConfig, KeyStoreType, PoolConfig, PoolType, ProxyConfig, SyncConfig,
 };
 
 /// Why the way to upstreams cannot be set up.
@@ -16,6 +16,9 @@ pub enum SetupError {
     /// A file of `shenyu.httpclient.ssl`.
     #[error("shenyu.httpclient.ssl: {0}")]
     Tls(#[from] TlsSetupError),
+    /// A file of `shenyu.sync.ssl`.
+    #[error("shenyu.sync.ssl: {0}")]
+    Sync(#[source] TlsSetupError),
     /// The pattern of hosts that are called directly.
     #[error("shenyu.httpclient.proxy.nonProxyHostsPattern: {0}")]
     Pattern(#[from] regex::Error),
@@ -30,6 +33,16 @@ pub(crate) fn factory(
     control: &Handle,
 ) -> Result<ClientFactory, SetupError> {
     Ok(ClientFactory::new(options(config)?, control)?)
+}
+
+/// Makes what connects to admins whose addresses ask for TLS.
+///
+/// # Errors
+/// Certificates that cannot be read.
+pub(crate) fn sync_tls(config: &SyncConfig) -> Result<TlsConnector, SetupError> {
+    let trusted_certificates = config.trusted_certificates.clone();
+    let options = TlsOptions { trusted_certificates, ..TlsOptions::default() };
+    TlsConnector::new(&options).map_err(SetupError::Sync)
 }
 
 fn options(config: &HttpClientConfig) -> Result<ClientOptions, SetupError> {

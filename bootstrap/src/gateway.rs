@@ -16,7 +16,7 @@ use longmen_core::snapshot::{
     MatchingOptions, MissingPlugin, Publisher, PublisherOptions, SnapshotStore, UpstreamMode,
 };
 use longmen_core::telemetry::access_log::AccessLog;
-use longmen_core::upstream::{ClientFactory, EndpointRegistry, UpstreamClient};
+use longmen_core::upstream::{ClientFactory, EndpointRegistry, TlsConnector, UpstreamClient};
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -180,6 +180,7 @@ impl GatewayBuilder {
             Some(applier.clone()),
             config.management.on_public_port,
         );
+        let tls = client::sync_tls(&config.sync)?;
         let clients = client::factory(&config.http_client, control.handle())?;
         let work = Work {
             lifecycle: Lifecycle::new(),
@@ -231,7 +232,7 @@ impl GatewayBuilder {
             edge::control_figures(metrics, &store, &applier, &sessions);
             metrics.states(known.clone());
         }
-        let links = link_options(&config, address.port(), sessions);
+        let links = link_options(&config, address.port(), sessions, tls);
         let polls = poll_options(&config, &links);
         sync::start(links, &applier, control.handle(), &work.lifecycle, &work.served);
         sync::start_polling(polls, &applier, control.handle(), &work.lifecycle, &work.served);
@@ -339,7 +340,12 @@ fn index_options(cache: CacheConfig) -> IndexOptions {
     IndexOptions { cache, ..IndexOptions::default() }
 }
 
-fn link_options(config: &GatewayConfig, port: u16, sessions: Arc<AtomicUsize>) -> LinkOptions {
+fn link_options(
+    config: &GatewayConfig,
+    port: u16,
+    sessions: Arc<AtomicUsize>,
+    tls: TlsConnector,
+) -> LinkOptions {
     let websocket = &config.sync.websocket;
     LinkOptions {
         identity: Arc::new(Identity::default()),
@@ -354,6 +360,7 @@ fn link_options(config: &GatewayConfig, port: u16, sessions: Arc<AtomicUsize>) -
         reconnect_interval: websocket.reconnect_interval,
         master_check_interval: websocket.master_check_interval,
         max_message_bytes: websocket.max_message_bytes,
+        tls,
         sessions,
     }
 }
@@ -377,6 +384,7 @@ fn poll_options(config: &GatewayConfig, links: &LinkOptions) -> PollOptions {
         read_timeout: http.read_timeout,
         reconnect_interval: http.reconnect_interval,
         max_body_bytes: http.max_body_bytes,
+        tls: links.tls.clone(),
         sessions: Arc::clone(&links.sessions),
     }
 }

@@ -16,6 +16,7 @@ mod polling;
 mod report;
 mod session;
 mod stock;
+mod transport;
 
 pub(crate) use apply::{Applier, Kept};
 pub(crate) use link::{Identity, LinkOptions, start};

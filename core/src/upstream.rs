@@ -24,8 +24,8 @@ pub(crate) use client::SHENYU_TIMEOUT;
 pub use client::{
     Answer, ClientFactory, ClientOptions, ConnectFailure, ConnectionStats, HyperClient, KeyStore,
     LookUp, LookUpError, LookUpFuture, PoolLimit, PoolOptions, ProxyOptions, ReqwestClient,
-    SendFailure, SendFuture, SystemLookUp, TcpProbe, TlsOptions, TlsSetupError, Tunnel,
-    UpstreamClient, request_head_for,
+    SendFailure, SendFuture, SystemLookUp, TcpProbe, TlsConnector, TlsOptions, TlsSetupError,
+    TlsStream, Tunnel, UpstreamClient, request_head_for,
 };
 pub use clock::now_ms;
 pub use endpoint::{Endpoint, EndpointOptions, EndpointState, InFlight};

@@ -1,5 +1,6 @@
 //! `shenyu.sync.*`: where selectors and rules come from.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use longmen_core::config::{KeySpec, Kind, Reader, Secret, Section, SizeUnit, TimeUnit};
@@ -93,6 +94,12 @@ pub(super) const SECTION: Section = Section {
             "The token that our admin asks for from peers that are not on its own machine.",
         ),
         KeySpec::new(
+            "shenyu.sync.ssl.trustedX509Certificates",
+            Kind::List(&Kind::File),
+            "",
+            "PEM files with more roots to believe, beside the system's, where an admin's address begins with `wss://` or `https://`.",
+        ),
+        KeySpec::new(
             "shenyu.sync.upstreams",
             Kind::Choice(UpstreamsMode::WORDS),
             "auto",
@@ -100,7 +107,7 @@ pub(super) const SECTION: Section = Section {
         ),
         KeySpec::new(
             "shenyu.sync.http.url",
-            Kind::List(&Kind::Url(&["http://"])),
+            Kind::List(&Kind::Url(&["http://", "https://"])),
             "",
             "The addresses of the admins that are polled, such as `http://localhost:9095`, in place of the websocket.",
         ),
@@ -181,6 +188,8 @@ pub struct SyncConfig {
     pub http: HttpSyncConfig,
     /// The token shown to our admin.
     pub token: Option<Secret>,
+    /// PEM files with more roots for admins that are reached by TLS.
+    pub trusted_certificates: Vec<PathBuf>,
     /// How an upstream list is taken.
     pub upstreams: UpstreamsMode,
 }
@@ -188,7 +197,7 @@ pub struct SyncConfig {
 /// The admins that are polled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpSyncConfig {
-    /// Addresses with scheme `http`, in the order written; empty: nobody is polled.
+    /// Addresses with scheme `http` or `https`, in the order written; empty: nobody is polled.
     pub urls: Vec<String>,
     /// The user that logs in; `None`: the token is shown.
     pub username: Option<String>,
@@ -259,6 +268,7 @@ impl SyncConfig {
             websocket,
             http,
             token: reader.secret("shenyu.sync.token"),
+            trusted_certificates: reader.list("shenyu.sync.ssl.trustedX509Certificates"),
             upstreams: reader.get("shenyu.sync.upstreams"),
         }
     }

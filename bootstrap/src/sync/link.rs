@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use longmen_core::lifecycle::Lifecycle;
+use longmen_core::upstream::TlsConnector;
 use rand::Rng;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -66,6 +67,8 @@ pub(crate) struct LinkOptions {
     pub(crate) reconnect_interval: Duration,
     pub(crate) master_check_interval: Duration,
     pub(crate) max_message_bytes: usize,
+    /// For addresses with `wss`.
+    pub(crate) tls: TlsConnector,
     /// Sessions that are open, counted for the metrics.
     pub(crate) sessions: Arc<AtomicUsize>,
 }

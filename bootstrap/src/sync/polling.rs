@@ -21,6 +21,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use longmen_core::lifecycle::Lifecycle;
+use longmen_core::upstream::TlsConnector;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -49,6 +50,8 @@ pub(crate) struct PollOptions {
     pub(crate) reconnect_interval: Duration,
     /// The largest answer taken, in bytes.
     pub(crate) max_body_bytes: usize,
+    /// For addresses with `https`.
+    pub(crate) tls: TlsConnector,
     /// Links that are in touch with an admin, counted for the metrics.
     pub(crate) sessions: Arc<AtomicUsize>,
 }

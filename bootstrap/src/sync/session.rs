@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use http::{HeaderValue, Request, Uri};
+use http::{HeaderValue, Request};
 use longmen_core::sync::{
     INSTANCE_HEADER, NAMESPACE_HEADER, NEGOTIATION_HEADER, NEGOTIATION_VERSION, PORT_HEADER,
     TOKEN_HEADER,
 };
-use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -16,6 +15,7 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
+use super::transport::{Place, Transport};
 use super::{LinkOptions, report};
 
 /// Pings that stay without any sign of life until a session counts as dead.
@@ -46,7 +46,7 @@ pub(super) enum SessionError {
 
 /// An open session.
 pub(super) struct Session {
-    socket: WebSocketStream<TcpStream>,
+    socket: WebSocketStream<Transport>,
     /// Whether the admin is one of ours.
     pub(super) ours: bool,
     ping: Duration,
@@ -66,10 +66,11 @@ impl Session {
 
     async fn connect(url: &str, options: &LinkOptions) -> Result<Self, SessionError> {
         let request = request(url, options)?;
-        let (host, port) = address(request.uri(), url)?;
-        let stream =
-            TcpStream::connect((host.as_str(), port)).await.map_err(SessionError::Connect)?;
-        stream.set_nodelay(true).map_err(SessionError::Connect)?;
+        let place = Place::of(request.uri(), "ws", "wss").ok_or_else(|| {
+            let expected = "expected ws://host:port/websocket or wss://host:port/websocket";
+            SessionError::Url(format!("url {url:?}: {expected}"))
+        })?;
+        let stream = place.connect(&options.tls).await.map_err(SessionError::Connect)?;
         let config = WebSocketConfig::default()
             .max_message_size(Some(options.max_message_bytes))
             .max_frame_size(Some(options.max_message_bytes));
@@ -157,18 +158,6 @@ fn request(url: &str, options: &LinkOptions) -> Result<Request<()>, SessionError
 /// The names the reference spells with capitals, as the header map wants them.
 fn lower(name: &str) -> &'static str {
     if name == NAMESPACE_HEADER { "namespaceid" } else { "clientport" }
-}
-
-fn address(uri: &Uri, url: &str) -> Result<(String, u16), SessionError> {
-    let bad = |text: &str| SessionError::Url(format!("url {url:?}: {text}"));
-    match uri.scheme_str() {
-        Some("ws") => {}
-        Some("wss") => return Err(bad("wss is not supported, expected ws://host:port/websocket")),
-        _ => return Err(bad("expected ws://host:port/websocket")),
-    }
-    let host = uri.host().ok_or_else(|| bad("expected a host"))?;
-    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-    Ok((host, uri.port_u16().unwrap_or(80)))
 }
 
 /// What a refused handshake says: the status, since that tells what to change.

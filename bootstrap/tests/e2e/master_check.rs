@@ -129,6 +129,19 @@ async fn a_mode_that_nobody_asked_for_counts_and_may_come_with_the_handshake() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_only_node_of_a_cluster_is_asked_as_recorded_and_kept() {
+    let lines = recording("websocket/cluster.jsonl");
+    let text = |line: &serde_json::Value| line["text"].as_str().unwrap().to_owned();
+    let (asked, told): (Vec<_>, Vec<_>) = lines.iter().partition(|line| line["dir"] == ">");
+    let asked: Vec<_> = asked.into_iter().map(text).collect();
+    assert_eq!(asked, ["RUNNING_MODE", "MYSELF"], "what `is_kept` expects of ours");
+    let mode = told.into_iter().map(text).find(|text| text.contains("RUNNING_MODE"));
+    let mode = mode.expect("an answer that names the mode");
+    assert!(mode.contains(r#""isMaster":true"#) && mode.contains("CLUSTER"), "{mode}");
+    is_kept(Manners { running_mode: vec![mode], ..Manners::default() }).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_tick_is_a_minute_unless_configured() {
     let manners = Manners { running_mode: vec![NOT_MASTER.into()], ..Manners::default() };
     let mut admin = FakeAdmin::start(manners).await;

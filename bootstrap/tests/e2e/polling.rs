@@ -5,6 +5,7 @@ mod failing;
 mod ours;
 mod recorded;
 mod scripted;
+mod tls;
 
 use std::time::Duration;
 

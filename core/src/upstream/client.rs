@@ -27,7 +27,7 @@ use http::uri::PathAndQuery;
 use http::{Request, Response, Uri, Version};
 use hyper::upgrade::Upgraded;
 
-pub use connect::TlsSetupError;
+pub use connect::{TlsConnector, TlsSetupError, TlsStream};
 pub use dns::{Answer, LookUp, LookUpError, LookUpFuture, SystemLookUp};
 pub use factory::ClientFactory;
 pub use hyper_client::HyperClient;

@@ -130,6 +130,7 @@ fn view(shared: &Shared, id: u64, namespace: &str, caller: &Caller, now_ms: i64)
         kind: if caller.ours { "longmen" } else { "stock" },
         transport: "http",
         connected: true,
+        serving: true,
         since: now_ms,
         info: None,
         heard_at: now_ms,

@@ -8,14 +8,16 @@ use http_body_util::{BodyExt as _, Empty};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use longmen_core::upstream::TlsConnector;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+
+use super::super::transport::Place;
 
 /// Why a request got no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ClientError {
-    #[error("url {0:?}: expected http://host:port")]
+    #[error("url {0:?}: expected http://host:port or https://host:port")]
     Url(String),
     #[error("cannot connect: {0}")]
     Connect(#[source] std::io::Error),
@@ -48,9 +50,9 @@ pub(super) struct Limits {
 
 /// Sends requests to one admin, one at a time.
 pub(super) struct Client {
-    host: String,
+    place: Place,
     authority: String,
-    port: u16,
+    tls: TlsConnector,
     /// The path before those of the admin, without a slash at the end.
     prefix: String,
     limits: Limits,
@@ -68,17 +70,13 @@ impl Client {
     ///
     /// # Errors
     /// The url is none that can be spoken to.
-    pub(super) fn new(url: &str, limits: Limits) -> Result<Self, ClientError> {
+    pub(super) fn new(url: &str, limits: Limits, tls: TlsConnector) -> Result<Self, ClientError> {
         let bad = || ClientError::Url(url.to_owned());
         let uri: Uri = url.parse().map_err(|_| bad())?;
-        let authority = uri.authority().ok_or_else(bad)?.clone();
-        if uri.scheme_str() != Some("http") || authority.as_str().contains('@') {
-            return Err(bad());
-        }
-        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
-        let port = authority.port_u16().unwrap_or(80);
+        let place = Place::of(&uri, "http", "https").ok_or_else(bad)?;
+        let authority = uri.authority().ok_or_else(bad)?.to_string();
         let prefix = uri.path().trim_end_matches('/').to_owned();
-        Ok(Self { host, authority: authority.to_string(), port, prefix, limits, open: None })
+        Ok(Self { place, authority, tls, prefix, limits, open: None })
     }
 
     /// Sends a request without a body and reads the answer, whose head must come within `patience`.
@@ -136,9 +134,7 @@ impl Client {
 
     async fn connect(&self) -> Result<Connection, ClientError> {
         let connecting = async {
-            let stream = TcpStream::connect((self.host.as_str(), self.port)).await;
-            let stream = stream.map_err(ClientError::Connect)?;
-            stream.set_nodelay(true).map_err(ClientError::Connect)?;
+            let stream = self.place.connect(&self.tls).await.map_err(ClientError::Connect)?;
             handshake(TokioIo::new(stream)).await.map_err(ClientError::Lost)
         };
         let limit = self.limits.connect;
@@ -183,18 +179,22 @@ pub(super) fn escaped(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use longmen_core::upstream::TlsOptions;
+
     use super::*;
 
     #[test]
     fn urls_name_host_port_and_a_path_before_the_admin_s() {
         let limits = Limits { connect: Duration::ZERO, idle: Duration::ZERO, body_bytes: 0 };
         let parts = |url: &str| {
-            let client = Client::new(url, limits).ok()?;
-            Some((client.host, client.port, client.prefix))
+            let tls = TlsConnector::new(&TlsOptions::default()).unwrap();
+            let Client { place, prefix, .. } = Client::new(url, limits, tls).ok()?;
+            Some((place.host, place.port, prefix))
         };
         assert_eq!(parts("http://a:9095/"), Some(("a".into(), 9095, String::new())));
         assert_eq!(parts("http://[::1]/ctx/"), Some(("::1".into(), 80, "/ctx".into())));
-        for wrong in ["https://a", "http://u:p@a", "a:9095", "ws://a/websocket"] {
+        assert_eq!(parts("https://a/"), Some(("a".into(), 443, String::new())));
+        for wrong in ["http://u:p@a", "a:9095", "ws://a/websocket"] {
             assert_eq!(parts(wrong), None, "{wrong}");
         }
     }

@@ -101,8 +101,6 @@ impl Known {
         } else if position.version > 0 && self.applier.position().await != position {
             // Nothing of it concerns gateways, or it was changed back.
             self.applier.change(Vec::new(), position).await;
-        } else {
-            self.applier.confirm();
         }
         news
     }
@@ -214,9 +212,11 @@ mod tests {
     }
 
     async fn selectors(applier: &Applier) -> Vec<String> {
-        let (state, _) = applier.copy().await;
-        let of_all = state.selectors.values().flat_map(|of_plugin| of_plugin.keys().cloned());
-        of_all.collect()
+        let ids = |state: &ConfigState| {
+            let of_all = state.selectors.values().flat_map(|of_plugin| of_plugin.keys().cloned());
+            of_all.collect()
+        };
+        applier.look(ids).await
     }
 
     #[tokio::test]
@@ -233,7 +233,7 @@ mod tests {
         let one = r#"[{"id":"2","pluginName":"divide"}]"#;
         assert_eq!(known.take(0, vec![group(Group::Selector, "c", 3, one)], None).await, 1);
         assert_eq!(selectors(&applier).await, ["2"]);
-        assert_eq!(applier.copy().await.0.plugins.len(), 1);
+        assert_eq!(applier.look(|state| state.plugins.len()).await, 1);
         assert!(known.question().await.unwrap().contains("SELECTOR=c,3&META_DATA=a,1"));
     }
 

@@ -78,7 +78,7 @@ impl Talk {
         if let Some(token) = options.token.as_ref().filter(|_| options.login.is_none()) {
             add(TOKEN_HEADER, token, "shenyu.sync.token")?;
         }
-        let client = Client::new(url, limits)?;
+        let client = Client::new(url, limits, options.tls.clone())?;
         Ok(Self { options: Arc::clone(options), client, headers, token: None })
     }
 

@@ -20,10 +20,11 @@ use super::{ClientOptions, SHENYU_TIMEOUT};
 use crate::error::{Fault, GatewayError, Reason, Retry};
 use crate::upstream::{Address, Scheme};
 
-pub use tls::TlsSetupError;
 pub(super) use tls::{Alpn, TlsClient};
+pub use tls::{TlsConnector, TlsSetupError};
 
-pub(super) type TlsStream = tokio_rustls::client::TlsStream<TcpStream>;
+/// A connection by TLS.
+pub type TlsStream = tokio_rustls::client::TlsStream<TcpStream>;
 
 /// A connection, ready for HTTP.
 pub(super) enum Transport {

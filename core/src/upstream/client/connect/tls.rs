@@ -13,7 +13,6 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, Serve
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
-use tokio_rustls::TlsConnector;
 use tracing::{debug, warn};
 
 use super::TlsStream;
@@ -32,6 +31,29 @@ pub struct TlsSetupError {
 impl TlsSetupError {
     fn new(path: &Path, message: impl std::fmt::Display) -> Self {
         Self { path: path.to_owned(), message: message.to_string() }
+    }
+}
+
+/// TLS towards a peer that is no upstream, by the same roots: an admin.
+#[derive(Debug, Clone)]
+pub struct TlsConnector(Arc<TlsClient>);
+
+impl TlsConnector {
+    /// Reads the configured files; the system's roots are read at the first handshake.
+    ///
+    /// # Errors
+    /// Certificates and keys that cannot be read.
+    pub fn new(options: &TlsOptions) -> Result<Self, TlsSetupError> {
+        Ok(Self(Arc::new(TlsClient::new(options)?)))
+    }
+
+    /// Shakes hands for HTTP/1.1. The certificate must be for `host`, a name or an IP literal
+    /// without brackets.
+    ///
+    /// # Errors
+    /// The connection is lost, or the peer is not believed.
+    pub async fn connect(&self, host: &str, stream: TcpStream) -> io::Result<TlsStream> {
+        self.0.handshake(host, stream, Alpn::Http1).await
     }
 }
 
@@ -124,7 +146,8 @@ impl TlsClient {
     ) -> io::Result<TlsStream> {
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| io::Error::other(format!("{host:?} is not a name for TLS")))?;
-        TlsConnector::from(self.config(alpn).await?).connect(name, stream).await
+        let connector = tokio_rustls::TlsConnector::from(self.config(alpn).await?);
+        connector.connect(name, stream).await
     }
 
     async fn build(&self) -> io::Result<[Arc<ClientConfig>; 2]> {
@@ -137,7 +160,7 @@ impl TlsClient {
                 warn!("cannot read a root certificate of the system: {error}");
             }
             let (added, ignored) = roots.add_parsable_certificates(found.certs);
-            debug!(added, ignored, "system roots for upstreams read");
+            debug!(added, ignored, "system roots read");
             roots.add_parsable_certificates(self.trusted.iter().cloned());
         }
         let one = self.one(roots).map_err(io::Error::other)?;
