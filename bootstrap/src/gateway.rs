@@ -8,7 +8,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use longmen_core::chain::{Driver, DriverOptions, Registry, TunnelLimits, Tunnels};
-use longmen_core::config::Secret;
 use longmen_core::layer::InFlightLimit;
 use longmen_core::lifecycle::Lifecycle;
 use longmen_core::matcher::{IndexOptions, MatchCacheOptions};
@@ -16,7 +15,7 @@ use longmen_core::snapshot::{
     MatchingOptions, MissingPlugin, Publisher, PublisherOptions, SnapshotStore, UpstreamMode,
 };
 use longmen_core::telemetry::access_log::AccessLog;
-use longmen_core::upstream::{ClientFactory, EndpointRegistry, TlsConnector, UpstreamClient};
+use longmen_core::upstream::{ClientFactory, EndpointRegistry, UpstreamClient};
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -34,7 +33,7 @@ use crate::operator::Operators;
 use crate::sockets;
 use crate::stack::{Filters, Parts};
 use crate::stop::Work;
-use crate::sync::{self, Applier, Identity, LinkOptions, Login, PollOptions};
+use crate::sync::{self, Applier, LinkOptions, PollOptions};
 use crate::upstreams;
 use crate::worker::{ConnectionLimit, Worker};
 
@@ -232,8 +231,8 @@ impl GatewayBuilder {
             edge::control_figures(metrics, &store, &applier, &sessions);
             metrics.states(known.clone());
         }
-        let links = link_options(&config, address.port(), sessions, tls);
-        let polls = poll_options(&config, &links);
+        let links = LinkOptions::new(&config, address.port(), sessions, tls);
+        let polls = PollOptions::new(&config, &links);
         sync::start(links, &applier, control.handle(), &work.lifecycle, &work.served);
         sync::start_polling(polls, &applier, control.handle(), &work.lifecycle, &work.served);
         info!(%address, %management, workers = workers.len(), "serving");
@@ -338,55 +337,6 @@ fn index_options(cache: CacheConfig) -> IndexOptions {
         maximum_size: cache.maximum_size,
     };
     IndexOptions { cache, ..IndexOptions::default() }
-}
-
-fn link_options(
-    config: &GatewayConfig,
-    port: u16,
-    sessions: Arc<AtomicUsize>,
-    tls: TlsConnector,
-) -> LinkOptions {
-    let websocket = &config.sync.websocket;
-    LinkOptions {
-        identity: Arc::new(Identity::default()),
-        urls: websocket.urls.clone(),
-        namespace: config.namespace.clone(),
-        port,
-        origin: websocket.allow_origin.clone(),
-        token: config.sync.token.as_ref().map(|token| token.expose().to_owned()),
-        connect_timeout: websocket.connect_timeout,
-        answer_timeout: websocket.answer_timeout,
-        ping_interval: websocket.ping_interval,
-        reconnect_interval: websocket.reconnect_interval,
-        master_check_interval: websocket.master_check_interval,
-        max_message_bytes: websocket.max_message_bytes,
-        tls,
-        sessions,
-    }
-}
-
-fn poll_options(config: &GatewayConfig, links: &LinkOptions) -> PollOptions {
-    let http = &config.sync.http;
-    let exposed = |secret: &Secret| secret.expose().to_owned();
-    let login = http.username.clone().map(|username| Login {
-        username,
-        password: http.password.as_ref().map(exposed).unwrap_or_default(),
-        aes: http.aes.as_ref().map(|(key, iv)| (exposed(key), exposed(iv))),
-    });
-    PollOptions {
-        urls: http.urls.clone(),
-        login,
-        token: links.token.clone(),
-        namespace: links.namespace.clone(),
-        identity: Arc::clone(&links.identity),
-        port: links.port,
-        connect_timeout: http.connect_timeout,
-        read_timeout: http.read_timeout,
-        reconnect_interval: http.reconnect_interval,
-        max_body_bytes: http.max_body_bytes,
-        tls: links.tls.clone(),
-        sessions: Arc::clone(&links.sessions),
-    }
 }
 
 /// Milliseconds since 1970-01-01 UTC.

@@ -11,6 +11,7 @@
 mod apply;
 mod link;
 mod master;
+mod options;
 mod ours;
 mod polling;
 mod report;

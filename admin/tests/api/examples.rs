@@ -24,9 +24,11 @@ const BARE: [&str; 9] = [
     "POST /instance/beat",
 ];
 
-/// Operations that answer pages and files, or take the connection over.
-const WITHOUT: [&str; 5] = [
+/// Operations that answer pages and files, take the connection over, or speak to gateways that poll.
+const WITHOUT: [&str; 7] = [
     "get /",
+    "get /configs/fetch",
+    "post /configs/listener",
     "get /swagger-ui.html",
     "get /swagger-ui/{file}",
     "get /v3/api-docs",
