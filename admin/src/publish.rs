@@ -11,7 +11,7 @@
 //! what its gateway asks and sends what is in its queue, in one order. Nothing here waits for a
 //! slow gateway, and nothing is told that is not committed.
 //!
-//! Gateways that poll are told by the same dispatcher: see [`polling`].
+//! Gateways that poll are told by the same dispatcher: see `polling`.
 //!
 //! Source: ShenYu 2.7.1, websocket channel; marks, catch-up and acknowledgements are ours.
 

@@ -210,16 +210,20 @@ impl Applier {
         published
     }
 
-    /// Puts a full refresh in force in one step; `keep` as [`Publisher::replace`].
+    /// Puts a refresh in force in one step; `keep` as [`Publisher::replace`]. `whole`: it is one of
+    /// everything, so that nothing is left of what was written at this gateway itself.
     pub(crate) async fn replace(
         &self,
         frames: Vec<Frame>,
         position: Position,
+        whole: bool,
         keep: impl FnOnce(&ConfigState, &mut ConfigState) + Send + 'static,
     ) -> Published {
         let told = Arc::clone(&self.told);
         let replaced = self.elsewhere(move |publisher| {
-            told.local_changes.store(0, Ordering::Relaxed);
+            if whole {
+                told.local_changes.store(0, Ordering::Relaxed);
+            }
             publisher.replace(&frames, position, keep)
         });
         let published = replaced.await;

@@ -59,7 +59,7 @@ async fn serve(
         let position = Position { epoch, version };
         let published = if refresh {
             let objects: usize = frames.iter().map(|frame| frame.payload.len()).sum();
-            let published = applier.replace(frames, position, |_, _| {}).await;
+            let published = applier.replace(frames, position, true, |_, _| {}).await;
             info!(version, objects, "full refresh in force");
             published
         } else {

@@ -143,7 +143,8 @@ async fn answered(
     let objects: usize = frames.iter().map(|frame| frame.payload.len()).sum();
     let mut kept: Vec<(Group, Option<String>)> = std::mem::take(&mut sequence.unreadable);
     kept.extend(doubtful.iter().map(|group| (*group, None)));
-    applier.replace(frames, Position::default(), move |old, new| carry_over(old, new, &kept)).await;
+    let keep = move |old: &ConfigState, new: &mut ConfigState| carry_over(old, new, &kept);
+    applier.replace(frames, Position::default(), true, keep).await;
     if doubtful.is_empty() {
         info!(objects, "full refresh in force");
         return Ok(None);

@@ -103,6 +103,7 @@ impl<M: Matchable + Clone + Send + Sync + 'static> Index<M> {
     pub fn put(&mut self, item: M) {
         self.changed = true;
         let was_last = self.last.as_ref().is_some_and(|last| last.entry().id == item.entry().id);
+        let unknown = self.last_gone;
         let keeps_old = planted(Planted::DisabledKept) && !item.entry().enabled;
         if keeps_old {
             self.records.remove(id_hash(&item), |known| known.entry().id == item.entry().id);
@@ -110,7 +111,7 @@ impl<M: Matchable + Clone + Send + Sync + 'static> Index<M> {
             && was_last
         {
             // Where it does not move forward it is the last one still.
-            self.last_gone = old.entry().list_order(item.entry()).is_gt();
+            self.last_gone = unknown || old.entry().list_order(item.entry()).is_gt();
             self.last = Some(item.clone());
         }
         if item.blocked() {

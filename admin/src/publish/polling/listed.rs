@@ -14,8 +14,8 @@ use super::states::Position;
 /// After which silence a gateway counts as gone. It pauses five seconds after a failure.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Most gateways that are listed.
-const MAX_LISTED: usize = 10_000;
+/// Most gateways that are listed; each that goes is looked for among all.
+const MAX_LISTED: usize = 1_000;
 
 /// Which gateway it is: its namespace, its address, and its name for itself with the number of its
 /// session, if it has one.

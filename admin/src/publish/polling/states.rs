@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use longmen_core::sync::Group;
 use longmen_db::{Store, full_state};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use super::super::patience::Patience;
 use super::super::sequence::State as Objects;
@@ -24,6 +24,9 @@ const KEEP: Duration = Duration::from_secs(180);
 
 /// How far ahead of this clock a gateway's time is believed, in milliseconds: a year.
 const MAX_AHEAD_MS: i64 = 366 * 24 * 60 * 60 * 1000;
+
+/// The least time from one reading of a namespace to the next; and never less than a reading takes.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// How many groups there are.
 const GROUPS: usize = Group::ALL.len();
@@ -83,6 +86,8 @@ struct Slot {
 #[derive(Debug, Default)]
 struct Held {
     state: Option<Arc<State>>,
+    /// When it may be read again, so that steady changes do not keep an admin reading.
+    next: Option<Instant>,
     /// The latest time that a gateway has of each group.
     seen: [i64; GROUPS],
 }
@@ -171,6 +176,10 @@ impl States {
         if let Some(state) = held.state.as_ref().filter(|state| state.is_at(position)) {
             return Ok(Arc::clone(state));
         }
+        if let Some(next) = held.next {
+            sleep_until(next).await;
+        }
+        let begun = Instant::now();
         let mut tx = self.store.read().await?;
         let full = full_state(&mut tx, namespace).await?;
         drop(tx);
@@ -189,6 +198,7 @@ impl States {
         });
         let state = Arc::new(written.await?);
         held.state = Some(Arc::clone(&state));
+        held.next = Some(Instant::now() + begun.elapsed().max(PAUSE));
         Ok(state)
     }
 

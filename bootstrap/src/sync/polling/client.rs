@@ -1,17 +1,20 @@
 //! One kept connection to one admin.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, Method, Request, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Empty};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
+use longmen_core::sync::{INSTANCE_HEADER, NEGOTIATION_HEADER};
 use longmen_core::upstream::TlsConnector;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::super::Identity;
 use super::super::transport::Place;
 
 /// Why a request got no answer.
@@ -53,6 +56,7 @@ pub(super) struct Client {
     place: Place,
     authority: String,
     tls: TlsConnector,
+    identity: Arc<Identity>,
     /// The path before those of the admin, without a slash at the end.
     prefix: String,
     limits: Limits,
@@ -61,6 +65,9 @@ pub(super) struct Client {
 
 struct Connection {
     sender: SendRequest<Empty<Bytes>>,
+    /// What the gateway calls itself on this connection. Another one counts as later: the admin that
+    /// takes it may know of the one before only by what others wrote down.
+    instance: HeaderValue,
     /// Drives the connection; its end ends that.
     _driver: JoinSet<()>,
 }
@@ -70,13 +77,18 @@ impl Client {
     ///
     /// # Errors
     /// The url is none that can be spoken to.
-    pub(super) fn new(url: &str, limits: Limits, tls: TlsConnector) -> Result<Self, ClientError> {
+    pub(super) fn new(
+        url: &str,
+        limits: Limits,
+        tls: TlsConnector,
+        identity: Arc<Identity>,
+    ) -> Result<Self, ClientError> {
         let bad = || ClientError::Url(url.to_owned());
         let uri: Uri = url.parse().map_err(|_| bad())?;
         let place = Place::of(&uri, "http", "https").ok_or_else(bad)?;
         let authority = uri.authority().ok_or_else(bad)?.to_string();
         let prefix = uri.path().trim_end_matches('/').to_owned();
-        Ok(Self { place, authority, tls, prefix, limits, open: None })
+        Ok(Self { place, authority, tls, identity, prefix, limits, open: None })
     }
 
     /// Sends a request without a body and reads the answer, whose head must come within `patience`.
@@ -120,6 +132,9 @@ impl Client {
             .body(Empty::new())
             .map_err(ClientError::Request)?;
         request.headers_mut().extend(headers.clone());
+        if headers.contains_key(NEGOTIATION_HEADER) {
+            request.headers_mut().insert(INSTANCE_HEADER, connection.instance.clone());
+        }
         let exchange = async {
             connection.sender.ready().await?;
             connection.sender.send_request(request).await
@@ -145,7 +160,9 @@ impl Client {
             // How it ends, the request under way is told.
             let _ = connection.await;
         });
-        Ok(Connection { sender, _driver: driver })
+        let instance = HeaderValue::try_from(self.identity.next())
+            .map_err(|error| ClientError::Request(error.into()))?;
+        Ok(Connection { sender, instance, _driver: driver })
     }
 
     async fn whole(&self, mut body: Incoming) -> Result<Bytes, ClientError> {
@@ -188,7 +205,8 @@ mod tests {
         let limits = Limits { connect: Duration::ZERO, idle: Duration::ZERO, body_bytes: 0 };
         let parts = |url: &str| {
             let tls = TlsConnector::new(&TlsOptions::default()).unwrap();
-            let Client { place, prefix, .. } = Client::new(url, limits, tls).ok()?;
+            let Client { place, prefix, .. } =
+                Client::new(url, limits, tls, Arc::default()).ok()?;
             Some((place.host, place.port, prefix))
         };
         assert_eq!(parts("http://a:9095/"), Some(("a".into(), 9095, String::new())));

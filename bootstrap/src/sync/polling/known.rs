@@ -93,10 +93,11 @@ impl Known {
             let objects: usize = change.frames.iter().map(|frame| frame.payload.len()).sum();
             let Change { frames, unreadable } = change;
             let fetched: Vec<Group> = frames.iter().map(|frame| frame.payload.group()).collect();
+            let whole = fetched.len() == GROUPS;
             let keep = move |old: &ConfigState, new: &mut ConfigState| {
                 carry_over(old, new, &fetched, &unreadable);
             };
-            self.applier.replace(frames, position, keep).await;
+            self.applier.replace(frames, position, whole, keep).await;
             info!(groups = news, objects, "fetched groups are in force");
         } else if position.version > 0 && self.applier.position().await != position {
             // Nothing of it concerns gateways, or it was changed back.

@@ -77,6 +77,9 @@ impl Link {
     async fn serve(&self, talk: &mut Talk, again: bool) -> Result<Never, TalkError> {
         // Before the turn: an admin that says nothing holds up no other link.
         talk.log_in().await?;
+        if self.options.login.is_none() {
+            talk.look().await?;
+        }
         let Ok(turn) = Arc::clone(&self.turn).acquire_owned().await else {
             // It is never closed.
             return std::future::pending().await;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use longmen_core::sync::{
-    Group, INSTANCE_HEADER, NEGOTIATION_HEADER, NEGOTIATION_VERSION, POLL_INFO_HEADER,
-    POLL_PORT_HEADER, TOKEN_HEADER,
+    Group, NEGOTIATION_HEADER, NEGOTIATION_VERSION, POLL_INFO_HEADER, POLL_PORT_HEADER,
+    TOKEN_HEADER,
 };
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
@@ -20,6 +20,9 @@ use super::{Login, PollOptions, aes};
 
 /// How long an admin may take for what it need not hold.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long an admin may take to show that it is there.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// How long a token lives whose admin does not say.
 const USUAL_LIFE_MS: f64 = 86_400_000.0;
@@ -72,13 +75,12 @@ impl Talk {
             Ok::<_, TalkError>(())
         };
         add(NEGOTIATION_HEADER, NEGOTIATION_VERSION, "the version")?;
-        add(INSTANCE_HEADER, &options.identity.next(), "the name of the gateway")?;
         add(POLL_PORT_HEADER, &options.port.to_string(), "the port")?;
         add(POLL_INFO_HEADER, &report::info(), "the report")?;
         if let Some(token) = options.token.as_ref().filter(|_| options.login.is_none()) {
             add(TOKEN_HEADER, token, "shenyu.sync.token")?;
         }
-        let client = Client::new(url, limits, options.tls.clone())?;
+        let client = Client::new(url, limits, options.tls.clone(), Arc::clone(&options.identity))?;
         Ok(Self { options: Arc::clone(options), client, headers, token: None })
     }
 
@@ -96,6 +98,18 @@ impl Talk {
         }
         let _ = write!(target, "namespaceId={}", escaped(&self.options.namespace));
         self.call(&Method::GET, &target, PATIENCE, answer::groups).await
+    }
+
+    /// Looks whether the admin is there, by asking for the group that is most often empty.
+    ///
+    /// # Errors
+    /// There is no answer of use.
+    pub(super) async fn look(&mut self) -> Result<(), TalkError> {
+        let namespace = escaped(&self.options.namespace);
+        let group = Group::AiProxyApiKey.name();
+        let target = format!("/configs/fetch?groupKeys={group}&namespaceId={namespace}");
+        self.call(&Method::GET, &target, LOOK, answer::groups).await?;
+        Ok(())
     }
 
     /// Asks which groups differ from what `known` says, the parameters of a question; the admin may

@@ -16,6 +16,8 @@ use crate::matcher::{Matchable, Planted, planted};
 
 /// Up to this many entries are asked one by one.
 const FEW: usize = 12;
+/// So many times at most are entries divided one within the other: finding goes as deep.
+const MOST_DIVISIONS: usize = 32;
 
 /// Entries, in the order of precedence where they stand in a list.
 #[derive(Debug, Clone, Default)]
@@ -36,7 +38,7 @@ pub(super) struct Split<M> {
     /// Those that do not look at that value, or not so.
     rest: Bucket<M>,
     len: usize,
-    /// Values whose lists have to be finished, and whether the rest has.
+    /// Values whose lists have to be finished, some more than once, and whether the rest has.
     stale: Vec<u64>,
     rest_stale: bool,
 }
@@ -68,6 +70,11 @@ impl<M: Matchable + Clone> Bucket<M> {
 
     /// Adds an entry; says whether [`finish`](Self::finish) is wanted.
     pub(super) fn insert(&mut self, item: M) -> bool {
+        self.insert_at(item, 0)
+    }
+
+    /// `depth`: how many divisions it stands in.
+    fn insert_at(&mut self, item: M, depth: usize) -> bool {
         match self {
             Self::Empty => {
                 *self = Self::One(item);
@@ -85,17 +92,17 @@ impl<M: Matchable + Clone> Bucket<M> {
                 if items.len() <= FEW {
                     return false;
                 }
-                *self = Self::divided(std::mem::take(items));
+                *self = Self::divided(std::mem::take(items), depth);
             }
-            Self::Split(split) => return Arc::make_mut(split).insert(item),
+            Self::Split(split) => return Arc::make_mut(split).insert(item, depth),
             Self::Scan(scan) => {
                 let scan = Arc::make_mut(scan);
                 scan.insert(item);
-                if scan.len() >= 2 * scan.tried_at {
+                if depth < MOST_DIVISIONS && scan.len() >= 2 * scan.tried_at {
                     scan.tried_at = scan.len();
                     let items: Vec<M> = scan.iter().cloned().collect();
                     if best_facet(&items).is_some() {
-                        *self = Self::divided(items);
+                        *self = Self::divided(items, depth);
                     }
                 }
             }
@@ -226,8 +233,9 @@ impl<M: Matchable + Clone> Bucket<M> {
     }
 
     /// A list that has grown long: divided by the equality that narrows most, if one does.
-    fn divided(items: Vec<M>) -> Self {
-        let Some(facet) = best_facet(&items) else {
+    fn divided(items: Vec<M>, depth: usize) -> Self {
+        let facet = if depth < MOST_DIVISIONS { best_facet(&items) } else { None };
+        let Some(facet) = facet else {
             let mut scan = Scan::new();
             scan.tried_at = items.len();
             items.into_iter().for_each(|item| scan.insert(item));
@@ -242,7 +250,7 @@ impl<M: Matchable + Clone> Bucket<M> {
             rest_stale: false,
         };
         for item in items {
-            split.insert(item);
+            split.insert(item, depth);
         }
         Self::Split(Arc::new(split))
     }
@@ -262,13 +270,14 @@ impl<M: Matchable + Clone> Split<M> {
         all.into_iter().find(|(facet, _)| *facet == self.facet).map(|(_, value)| value)
     }
 
-    fn insert(&mut self, item: M) -> bool {
+    fn insert(&mut self, item: M, depth: usize) -> bool {
         self.len += 1;
         let Some(value) = self.value_of(&item) else {
-            let stale = self.rest.insert(item);
+            let stale = self.rest.insert_at(item, depth + 1);
             return self.note(None, stale);
         };
-        let stale = self.by_value.entry(value, |_| true, Bucket::default).insert(item);
+        let bucket = self.by_value.entry(value, |_| true, Bucket::default);
+        let stale = bucket.insert_at(item, depth + 1);
         self.note(Some(value), stale)
     }
 
@@ -294,7 +303,7 @@ impl<M: Matchable + Clone> Split<M> {
         match value {
             _ if !stale => {}
             None => self.rest_stale = true,
-            Some(value) if self.stale.contains(&value) => {}
+            Some(value) if self.stale.last() == Some(&value) => {}
             Some(value) => self.stale.push(value),
         }
         stale
@@ -304,7 +313,10 @@ impl<M: Matchable + Clone> Split<M> {
         if std::mem::take(&mut self.rest_stale) {
             self.rest.finish();
         }
-        for value in std::mem::take(&mut self.stale) {
+        let mut stale = std::mem::take(&mut self.stale);
+        stale.sort_unstable();
+        stale.dedup();
+        for value in stale {
             if let Some(bucket) = self.by_value.get_mut(value) {
                 bucket.finish();
             }

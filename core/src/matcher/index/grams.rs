@@ -32,19 +32,21 @@ impl Grams {
         self.counts == [0; HELD.len()]
     }
 
-    /// Hands over the hashes of texts in `path` that are looked for, perhaps also others. None is
-    /// handed over twice in a row.
+    /// Hands over the hashes of texts in `path` that are looked for, perhaps also others. Of those of
+    /// one length none is handed over twice.
     pub(super) fn of(&self, path: &[u8], mut each: impl FnMut(u64)) {
         for (length, _) in HELD.iter().zip(self.counts).filter(|(_, count)| *count > 0) {
             let mut seen: smallvec::SmallVec<[u64; 16]> = smallvec::SmallVec::new();
             for window in path.windows(*length) {
                 let text = hash::of(window);
                 let (word, bit) = place(text);
-                if self.filter[word] & bit != 0 && !seen.contains(&text) {
+                if self.filter[word] & bit != 0 {
                     seen.push(text);
-                    each(text);
                 }
             }
+            seen.sort_unstable();
+            seen.dedup();
+            seen.into_iter().for_each(&mut each);
         }
     }
 }

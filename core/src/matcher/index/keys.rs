@@ -4,9 +4,7 @@ use smallvec::SmallVec;
 
 use super::hash;
 use super::path::{DEPTH, split};
-use crate::condition::{
-    AntPattern, Hint, PathPattern, PathTest, Source, Step, regex_core, regex_head,
-};
+use crate::condition::{AntPattern, Hint, Literals, PathPattern, PathTest, Source, Step};
 use crate::matcher::{Entry, EntryKind, Planted, planted};
 use crate::model::MatchMode;
 
@@ -165,8 +163,7 @@ fn of_test(test: PathTest<'_>) -> Option<Vec<PathKey>> {
         }
         PathTest::StartsWith(text) => keys.push(PathKey::of_beginning(text)),
         PathTest::Regex(regex) => {
-            let body = regex.as_str().strip_prefix(r"\A(?:")?.strip_suffix(r")\z")?;
-            let (head, core) = (regex_head(body), regex_core(body));
+            let Literals { head, core } = Literals::of(regex.as_str());
             // A core that the beginning holds anyway tells nothing more.
             let core = if head.contains(&core) { "" } else { &core };
             keys.push(PathKey::of_beginning(&head).holding(core));

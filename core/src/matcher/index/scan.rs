@@ -170,7 +170,7 @@ impl Filter {
     fn of<M: Matchable>(items: &[M]) -> Self {
         let mut texts: Vec<String> = Vec::new();
         let mut place = |item: &M| {
-            texts.push(path_regex(item.entry())?);
+            texts.push(path_regex(item.entry()).filter(|text| says_the_same(text))?);
             u8::try_from(texts.len() - 1).ok()
         };
         let places: Box<[Option<u8>]> = items.iter().map(&mut place).collect();
@@ -186,6 +186,12 @@ impl Filter {
         let all = places.iter().all(Option::is_some);
         set.map_or(Self::None, |set| Self::Set { set, places, all })
     }
+}
+
+/// Whether an expression over bytes takes the same ASCII paths as over characters: two characters beyond
+/// ASCII fold to letters of it, and classes of characters do not exist over bytes.
+fn says_the_same(text: &str) -> bool {
+    text.is_ascii() && ![r"\x", r"\u", r"\U", r"\p", r"\P"].iter().any(|odd| text.contains(odd))
 }
 
 /// A regular expression that the path of every request the entry applies to matches somewhere.

@@ -172,7 +172,10 @@ impl<M: Matchable + Clone> Trie<M> {
 
     /// Brings what is compiled up to date.
     pub(super) fn finish(&mut self) {
-        for place in std::mem::take(&mut self.stale) {
+        let mut stale = std::mem::take(&mut self.stale);
+        stale.sort_unstable();
+        stale.dedup();
+        for place in stale {
             if place == ROOT {
                 self.root.prefix.finish();
             }
@@ -329,7 +332,7 @@ impl<M: Matchable + Clone> Trie<M> {
     }
 
     fn note(&mut self, place: u64, stale: bool) {
-        if stale && !self.stale.contains(&place) {
+        if stale && self.stale.last() != Some(&place) {
             self.stale.push(place);
         }
     }

@@ -21,7 +21,7 @@ fn index_of(options: IndexOptions, list: &[Selector]) -> Index<Arc<Entry>> {
 
 /// An expression in which no text stands that could be looked for.
 fn coreless(n: u32) -> Vec<Condition> {
-    let digits: String = format!("{n:03}").chars().map(|digit| format!("[{digit}]")).collect();
+    let digits: String = format!("{n:03}").chars().map(|digit| format!("[{digit}~]")).collect();
     vec![condition("uri", "regex", "/", &format!("/.*x{digits}y"))]
 }
 
@@ -195,6 +195,14 @@ fn the_vectors_of_patterns_are_found_by_the_index_too() {
         ("startsWith", "/a/", &["/a/", "/a/b"]),
         ("regex", "^/a/[0-9]+", &["/a/12"]),
         ("regex", "/ab?/x", &["/a/x", "/ab/x"]),
+        ("regex", r"/\x41bcdef", &["/Abcdef"]),
+        ("regex", r"/.*\x41bcdef", &["/x/Abcdef"]),
+        ("regex", r".*\pLbcdef", &["/xbcdef"]),
+        ("regex", r"(?i)/\x{17F}et", &["/set", "/Set"]),
+        ("regex", "(?i)/\u{212a}et", &["/ket"]),
+        ("regex", r".*/a{2}{3}bcd", &["/x/aaaaaabcd"]),
+        ("regex", "/(abc|abd)e|/abcf", &["/abce", "/abde", "/abcf"]),
+        ("regex", r"/.*[x]yz(?:w+)+v", &["/a/xyzwwv"]),
     ];
     let options = IndexOptions { linear_up_to: 0, ..IndexOptions::default() };
     for (operator, pattern, paths) in rows {
@@ -207,5 +215,41 @@ fn the_vectors_of_patterns_are_found_by_the_index_too() {
             let wanted = super::chosen(&linear, &request);
             assert_eq!(index.find(&request).map(|e| &*e.id), wanted, "{operator} {pattern} {path}");
         }
+    }
+}
+
+/// Each three entries look at a header of their own, so that each division leaves almost all undivided.
+#[test]
+fn entries_that_nothing_divides_well_do_not_stand_in_each_other_without_end() {
+    const STACK_BYTES: usize = 256 * 1024;
+    let search = || {
+        let list = numbered(6_000, |n| {
+            let name = format!("h{}", n / 3);
+            vec![on("/api/**"), condition("header", "=", &name, &n.to_string())]
+        });
+        let index = index_of(IndexOptions::default(), &list);
+        for wanted in ["0", "59", "3001", "5999"] {
+            let name = format!("h{}", wanted.parse::<u32>().unwrap() / 3);
+            let request = Request::get("/api/x").header(name.leak(), wanted);
+            assert_eq!(index.find(&request).map(|entry| &*entry.id), Some(wanted));
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(search).unwrap();
+    thread.join().unwrap();
+}
+
+/// Over bytes two characters are not folded to letters of ASCII, so such expressions stand in no set.
+#[test]
+fn letters_that_fold_to_ascii_are_found_in_long_lists_too() {
+    let list = numbered(40, |n| {
+        let odd = ["\\x{17F}", "\u{17f}", "\\x{212A}", "\u{212a}"][n as usize % 4];
+        vec![condition("uri", "regex", "/", &format!("(?i)/.*{odd}[a~]{{{}}}", n + 1))]
+    });
+    let index = index_of(IndexOptions::default(), &list);
+    for n in 0..40_usize {
+        let letter = if n % 4 < 2 { 's' } else { 'k' };
+        let path = format!("/{letter}{}", "a".repeat(n + 1));
+        let found = index.find(&Request::get(&path)).map(|entry| entry.id.to_string());
+        assert_eq!(found, Some(n.to_string()), "{path}");
     }
 }
