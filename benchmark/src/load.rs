@@ -180,11 +180,7 @@ async fn lane(
 }
 
 /// The status of the answer, if a whole one came. The connection stays open then.
-async fn exchange(
-    address: SocketAddr,
-    request: &str,
-    kept: &mut Option<RawClient>,
-) -> Option<u16> {
+async fn exchange(address: SocketAddr, request: &str, kept: &mut Option<RawClient>) -> Option<u16> {
     let mut client = match kept.take() {
         Some(client) => client,
         None => RawClient::connect(address, ANSWER_LIMIT).await.ok()?,

@@ -69,14 +69,9 @@ impl Site {
     pub async fn open(name: &str, setting: &Setting) -> anyhow::Result<Self> {
         ensure!(setting.setup_connections > 0, "setup connections: expected at least 1");
         let (setting, folder) = (setting.clone(), Folder::create(name)?);
-        let (origin, upstream) = start_origin(
-            &setting.binaries,
-            &setting.other_cores,
-            folder.path(),
-            UPSTREAM,
-            None,
-        )
-        .await?;
+        let (origin, upstream) =
+            start_origin(&setting.binaries, &setting.other_cores, folder.path(), UPSTREAM, None)
+                .await?;
         Ok(Self { setting, upstream, _origin: origin, folder })
     }
 
@@ -91,11 +86,13 @@ impl Site {
         numbers: RangeInclusive<u32>,
     ) -> anyhow::Result<RuleTable<'_>> {
         let (first, last) = (*numbers.start(), *numbers.end());
-        ensure!(first >= 1 && last <= MAX_RULES && first <= last, "rules: expected 1 to {MAX_RULES}");
+        ensure!(
+            first >= 1 && last <= MAX_RULES && first <= last,
+            "rules: expected 1 to {MAX_RULES}"
+        );
         let Setting { binaries, other_cores, setup_connections, .. } = &self.setting;
         let folder = self.folder.path().join(format!("{}-{first}-{last}", set.name()));
-        std::fs::create_dir_all(&folder)
-            .with_context(|| format!("create {}", folder.display()))?;
+        std::fs::create_dir_all(&folder).with_context(|| format!("create {}", folder.display()))?;
         let admin = Admin::start(binaries, other_cores, &folder).await?;
         let mut api = admin.log_in().await?;
         let selector = api.create_selector("routes", 1, &PathCondition::pattern("/**")).await?;

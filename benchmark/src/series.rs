@@ -172,7 +172,11 @@ pub(crate) mod tests {
         assert!((rate.expect("a ratio").median - 0.5).abs() < 1e-9);
         assert!((cpu.expect("a ratio").median - 1.1).abs() < 1e-9);
         assert_eq!((ours.rate, ours.cpu_us, ours.errors), (20.0, Some(22.0), 3));
-        assert!(ours.row().starts_with("ours                 20     1.00     2.00"), "{}", ours.row());
+        assert!(
+            ours.row().starts_with("ours                 20     1.00     2.00"),
+            "{}",
+            ours.row()
+        );
         assert_eq!(ours.memory(), "2");
     }
 
