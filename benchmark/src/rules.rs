@@ -184,7 +184,10 @@ mod tests {
             .collect();
         let expected =
             [("first", "1.00", "1.00"), ("middle", "0.90", "1.10"), ("last", "0.50", "2.00")];
-        assert_eq!(found, expected.map(|(name, rate, cpu)| (name, rate.into(), cpu.into())));
+        assert_eq!(
+            found,
+            expected.map(|(name, rate, cpu)| (name, rate.to_owned(), cpu.to_owned()))
+        );
         assert_eq!(result.errors(), 8);
         let table = result.table();
         assert!(table.starts_with("10000 static rules, 16 connections, 3 s a round\n"), "{table}");

@@ -85,7 +85,7 @@ mod tests {
     }
 
     fn plan(arguments: &[&str]) -> anyhow::Result<Plan> {
-        let command = Command::try_parse_from([&["easegress"], arguments].concat())?;
+        let command = Command::try_parse_from([&["easegress"][..], arguments].concat())?;
         Ok(command.args.plan()?.0)
     }
 

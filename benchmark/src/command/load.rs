@@ -58,7 +58,7 @@ mod tests {
     }
 
     fn load(arguments: &[&str]) -> anyhow::Result<Load> {
-        Command::try_parse_from([&["load"], arguments].concat())?.args.load()
+        Command::try_parse_from([&["load"][..], arguments].concat())?.args.load()
     }
 
     #[test]

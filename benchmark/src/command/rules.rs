@@ -75,7 +75,7 @@ mod tests {
     }
 
     fn plan(arguments: &[&str]) -> Plan {
-        let command = Command::try_parse_from([&["rules"], arguments].concat());
+        let command = Command::try_parse_from([&["rules"][..], arguments].concat());
         command.expect("arguments").args.plan().expect("a plan").0
     }
 

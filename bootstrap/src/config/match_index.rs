@@ -25,7 +25,7 @@ pub struct MatchIndexConfig {
 
 impl MatchIndexConfig {
     pub(super) fn read(reader: &mut Reader<'_>) -> Self {
-        let enabled = reader.get("shenyu.matchIndex.enabled");
+        let enabled: bool = reader.get("shenyu.matchIndex.enabled");
         if !enabled {
             reader.note(Notice::warn(
                 "shenyu.matchIndex.enabled is false: every request is compared with one rule after the other",
