@@ -391,6 +391,12 @@ impl PathCondition {
         Self { operator: "=", value: path.into() }
     }
 
+    /// All paths that begin with this text.
+    #[must_use]
+    pub fn starts_with(prefix: impl Into<String>) -> Self {
+        Self { operator: "startsWith", value: prefix.into() }
+    }
+
     /// All paths of a pattern such as `/orders/**`.
     #[must_use]
     pub fn pattern(pattern: impl Into<String>) -> Self {

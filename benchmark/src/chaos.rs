@@ -20,10 +20,11 @@ use serde::Serialize;
 
 use crate::admin_api::{PathCondition, Plugin};
 use crate::client::Server;
+use crate::load::LoadRun;
 use crate::origin::Origin;
 use crate::soak::Look;
 use crate::stage::{Admin, Folder, Gateway, Store, free_port};
-use crate::wrk::{self, WrkRun};
+use crate::wrk;
 
 pub use disturb::{Counts, Disturbance, Done};
 pub use editor::EditorResult;
@@ -75,7 +76,7 @@ pub struct ChaosResult {
     /// The open streams.
     pub streams: StreamsResult,
     /// The load for volume; each error is a lost request or connection.
-    pub wrk: Option<WrkRun>,
+    pub wrk: Option<LoadRun>,
     /// What was done, in its order.
     pub disturbances: Vec<Done>,
     /// Looks at the gateway's process.
@@ -232,7 +233,7 @@ impl ChaosResult {
             streams.messages,
         );
         if let Some(wrk) = self.wrk {
-            let WrkRun { requests, errors, p99_ms, .. } = wrk;
+            let LoadRun { requests, errors, p99_ms, .. } = wrk;
             table.push_str(&format!(
                 "wrk        {requests} requests, {errors} errors, p99 {p99_ms} ms\n"
             ));

@@ -2,14 +2,17 @@
 
 pub mod admins;
 pub mod chaos;
+pub mod easegress;
 pub mod edits;
 pub mod failing;
 pub mod first_look;
 pub mod idle_close;
 pub mod interop;
+pub mod load;
 pub mod odd;
 pub mod origin;
 pub mod restarts;
+pub mod rules;
 mod shared;
 pub mod soak;
 pub mod watch;

@@ -12,10 +12,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, ensure};
 
-pub use result::{CompareResult, Round, TargetResult};
+pub use result::{CompareResult, TargetResult};
 pub use targets::Target;
 
-use crate::process::{Cores, CpuTime, resident_kib};
+use crate::process::Cores;
+use crate::series::{Round, Series};
 use crate::stage::Folder;
 use crate::wrk;
 
@@ -53,32 +54,23 @@ pub async fn measure(plan: &Plan) -> anyhow::Result<CompareResult> {
 }
 
 fn rounds(plan: &Plan, targets: &[Target]) -> anyhow::Result<CompareResult> {
-    let mut results: Vec<_> =
-        targets.iter().map(|target| TargetResult::new(&target.name)).collect();
+    let mut series: Vec<_> = targets.iter().map(|target| Series::new(&target.name)).collect();
+    let load = |target: &Target, seconds| {
+        wrk::run(&plan.other_cores, plan.connections, seconds, &target.url(&plan.path))
+    };
     for target in targets {
         // Connections, caches and the branch predictor get warm outside the measured time.
-        wrk::run(&plan.other_cores, plan.connections, 1, &target.url(&plan.path))?;
+        load(target, 1)?;
     }
     for number in 1..=plan.rounds {
-        for (target, result) in targets.iter().zip(&mut results) {
-            result.rounds.push(round(plan, target)?);
+        for (target, series) in targets.iter().zip(&mut series) {
+            let round = Round::measure(target.pid, || load(target, plan.seconds));
+            series.rounds.push(round.with_context(|| target.name.clone())?);
         }
         eprint!("\rround {number} of {}", plan.rounds);
     }
     eprintln!();
-    Ok(CompareResult::new(plan, results))
-}
-
-fn round(plan: &Plan, target: &Target) -> anyhow::Result<Round> {
-    let cpu = |pid: Option<u32>| pid.map(CpuTime::of).transpose();
-    let before = cpu(target.pid)?;
-    let run = wrk::run(&plan.other_cores, plan.connections, plan.seconds, &target.url(&plan.path))?;
-    let after = cpu(target.pid)?;
-    ensure!(run.requests > 0, "{}: no request was answered", target.name);
-    let used = before.zip(after).map(|(before, after)| after.micros_since(before));
-    #[expect(clippy::cast_precision_loss, reason = "both are far below 2^52")]
-    let cpu_us = used.map(|used| used as f64 / run.requests as f64);
-    Ok(Round { run, cpu_us, resident_kib: target.pid.map(resident_kib).transpose()? })
+    Ok(CompareResult::new(plan, series))
 }
 
 /// The name that the upstream behind the proxies gives.

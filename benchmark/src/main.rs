@@ -22,6 +22,8 @@ enum Command {
     /// Edit the routes under load while admin, database, connections and gateway are killed, cut and
     /// restarted, and check that every answer was valid.
     Chaos(command::chaos::Args),
+    /// Ask for one of 10,000 routes, in order and by the index, as Easegress published it.
+    Easegress(command::easegress::Args),
     /// Measure how soon an edit in the admin is in force on the gateway, among 10,000 rules.
     Edits(command::edits::Args),
     /// Compare the gateway with nginx and with no proxy at all, by processor time per request.
@@ -32,8 +34,12 @@ enum Command {
     IdleClose(command::idle_close::Args),
     /// Let a service on the published Java starter register itself, and check how it is served.
     Interop(command::interop::Args),
+    /// Send so many requests over so many connections and print what came of it as JSON.
+    Load(command::load::Args),
     /// Restart by takeover, and stop, under load, and count what was lost.
     Restarts(command::restarts::Args),
+    /// Measure what a request costs among 10,000 rules, beside one that is alone.
+    Rules(command::rules::Args),
     /// Send mixed traffic for a long time and check every answer, with clients and upstreams that
     /// misbehave.
     Soak(command::soak::Args),
@@ -48,12 +54,15 @@ fn main() -> ExitCode {
         Command::Origin(args) => command::origin::run(args),
         Command::Admins(args) => command::admins::run(args),
         Command::Chaos(args) => command::chaos::run(args),
+        Command::Easegress(args) => command::easegress::run(args),
         Command::Edits(args) => command::edits::run(&args),
         Command::FirstLook(args) => command::first_look::run(args),
         Command::Failing(args) => command::failing::run(args),
         Command::IdleClose(args) => command::idle_close::run(args),
         Command::Interop(args) => command::interop::run(args),
+        Command::Load(args) => command::load::run(&args),
         Command::Restarts(args) => command::restarts::run(args),
+        Command::Rules(args) => command::rules::run(args),
         Command::Soak(args) => command::soak::run(&args),
         Command::Odd(args) => command::odd::run(&args),
         Command::Watch(args) => command::watch::run(&args),

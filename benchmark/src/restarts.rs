@@ -8,11 +8,12 @@ use anyhow::{Context as _, ensure};
 use serde::Serialize;
 
 use crate::admin_api::{AdminApi, PathCondition, Rule};
+use crate::load::LoadRun;
 use crate::origin::Origin;
 use crate::process::Cores;
 use crate::stage::{Admin, Folder, Gateway, free_port};
 use crate::steady::{Outcome, Refused, Steady};
-use crate::wrk::{self, WrkRun};
+use crate::wrk;
 
 /// What to do.
 #[derive(Debug, Clone)]
@@ -34,7 +35,7 @@ pub struct Plan {
 #[serde(rename_all = "camelCase")]
 pub struct RestartsResult {
     /// The load that did not know of the restarts. Each error is a lost request or connection.
-    pub wrk: WrkRun,
+    pub wrk: LoadRun,
     /// Clients that checked every answer, half of them with a connection for each request.
     pub restarts: Checked,
     /// For each restart: milliseconds from the start of the process until it served alone.
@@ -105,7 +106,7 @@ impl Scene<'_> {
         Gateway::spawn(&self.plan.binaries, &any(), log, port, self.admin.port(), &all)
     }
 
-    async fn restarts(&mut self) -> anyhow::Result<(WrkRun, Checked, Vec<u64>)> {
+    async fn restarts(&mut self) -> anyhow::Result<(LoadRun, Checked, Vec<u64>)> {
         let (port, management) = (free_port()?, free_port()?);
         let management = format!("--shenyu.management.port={management}");
         let mut gateway = self.spawn(port, &[&management])?;

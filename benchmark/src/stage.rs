@@ -261,6 +261,30 @@ pub async fn start(
     Ok(process)
 }
 
+/// Starts the mock upstream under a name, with one worker, and waits until it serves. It listens on
+/// `address`, host:port, or on a free port of this machine.
+///
+/// # Errors
+/// When it cannot be started, or does not serve within 20 s.
+pub async fn start_origin(
+    binaries: &Path,
+    cores: &Cores,
+    folder: &Path,
+    name: &str,
+    address: Option<&str>,
+) -> anyhow::Result<(Process, Server)> {
+    let address = match address {
+        Some(address) => address.to_owned(),
+        None => format!("127.0.0.1:{}", free_port()?),
+    };
+    let arguments = ["origin", "--name", name, "--workers", "1", "--bind", &address];
+    let arguments = arguments.map(ToOwned::to_owned);
+    let server = Server::parse(&format!("http://{address}"))?;
+    let program = binaries.join("longmen-bench");
+    let process = start("upstream", cores, folder, &program, &arguments, &server, "/hello").await?;
+    Ok((process, server))
+}
+
 /// A free port of 127.0.0.1. Another process may take it before it is used; then the start fails.
 ///
 /// # Errors

@@ -1,5 +1,6 @@
 //! Percentiles and medians.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -24,6 +25,15 @@ pub struct Summary {
     pub p99_us: u64,
     /// The largest value, in microseconds.
     pub max_us: u64,
+}
+
+/// A median with the interval that holds the true one with at least 95 %.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Ratio {
+    /// The median.
+    pub median: f64,
+    /// The interval; absent when there are fewer than six values.
+    pub interval: Option<(f64, f64)>,
 }
 
 /// Times counted in slots of 10 µs: of fixed size, however many there are.
@@ -52,6 +62,24 @@ impl Summary {
             p99_us: rank(99),
             max_us: sorted.last().copied().unwrap_or_default(),
         }
+    }
+}
+
+// === impl Ratio ===
+
+impl Ratio {
+    /// Sums up single ratios; `None` for none.
+    #[must_use]
+    pub fn of(ratios: &[f64]) -> Option<Self> {
+        median(ratios).map(|median| Self { median, interval: median_interval(ratios) })
+    }
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let interval = self.interval.map(|(low, high)| format!(" [{low:.2}–{high:.2}]"));
+        // Through `pad`, so that a width of a table counts.
+        formatter.pad(&format!("{:.2}{}", self.median, interval.unwrap_or_default()))
     }
 }
 
@@ -197,6 +225,16 @@ mod tests {
         assert_eq!(median(&[]), None);
         assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+
+    #[test]
+    fn ratios_have_an_interval_where_there_is_one() {
+        assert_eq!(Ratio::of(&[]), None);
+        let few = Ratio::of(&[1.0, 3.0]).expect("two values");
+        assert_eq!(few, Ratio { median: 2.0, interval: None });
+        assert_eq!(format!("{few:>6}|"), "  2.00|");
+        let many = Ratio::of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).expect("six values");
+        assert_eq!(many.to_string(), "3.50 [1.00–6.00]");
     }
 
     /// The ranks stand in any table of the sign test.

@@ -3,31 +3,15 @@
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
-use serde::Serialize;
 
+use crate::load::LoadRun;
 use crate::process::Cores;
-
-/// What one run of `wrk` reported.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct WrkRun {
-    /// Requests answered.
-    pub requests: u64,
-    /// Requests per second.
-    pub rate: f64,
-    /// Median latency in milliseconds.
-    pub p50_ms: f64,
-    /// 99th percentile of latency in milliseconds.
-    pub p99_ms: f64,
-    /// Connections that failed and answers that were neither 2xx nor 3xx.
-    pub errors: u64,
-}
 
 /// Runs `wrk` with one thread on the given cores.
 ///
 /// # Errors
 /// When it cannot be started, fails, or prints something unknown.
-pub fn run(cores: &Cores, connections: u32, seconds: u32, url: &str) -> anyhow::Result<WrkRun> {
+pub fn run(cores: &Cores, connections: u32, seconds: u32, url: &str) -> anyhow::Result<LoadRun> {
     let output = Command::new("taskset")
         .args(["-c", &cores.0, "wrk", "--latency", "-t1"])
         .args([format!("-c{connections}"), format!("-d{seconds}s"), url.to_owned()])
@@ -39,8 +23,8 @@ pub fn run(cores: &Cores, connections: u32, seconds: u32, url: &str) -> anyhow::
     parse(&text).with_context(|| format!("wrk printed something unknown: {text}"))
 }
 
-fn parse(text: &str) -> Option<WrkRun> {
-    let mut run = WrkRun { requests: 0, rate: 0.0, p50_ms: 0.0, p99_ms: 0.0, errors: 0 };
+fn parse(text: &str) -> Option<LoadRun> {
+    let mut run = LoadRun { requests: 0, rate: 0.0, p50_ms: 0.0, p99_ms: 0.0, errors: 0 };
     let (mut requests, mut rate, mut p50, mut p99) = (None, None, None, None);
     for line in text.lines().map(str::trim) {
         if let Some((count, _)) = line.split_once(" requests in ") {
@@ -97,7 +81,7 @@ mod tests {
         let run = parse(CLEAN).expect("the form wrk 4 prints");
         assert_eq!(
             run,
-            WrkRun { requests: 44_342, rate: 40_312.94, p50_ms: 0.379, p99_ms: 1.25, errors: 0 }
+            LoadRun { requests: 44_342, rate: 40_312.94, p50_ms: 0.379, p99_ms: 1.25, errors: 0 }
         );
     }
 

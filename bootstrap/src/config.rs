@@ -8,6 +8,7 @@ mod httpclient;
 mod limits;
 mod management;
 mod match_cache;
+mod match_index;
 mod netty;
 mod plugins;
 mod server;
@@ -34,6 +35,7 @@ pub use httpclient::{
 pub use limits::{LimitsConfig, ShutdownConfig, TimeoutsConfig};
 pub use management::{LocalConfig, ManagementConfig};
 pub use match_cache::{CacheConfig, MatchCacheConfig};
+pub use match_index::MatchIndexConfig;
 pub use netty::{
     ListenerOptions, NettyConfig, SniCertificate, SniConfig, SniMode, SocketOptions, WorkerModel,
 };
@@ -81,6 +83,7 @@ pub static SCHEMA: Schema = Schema {
         httpclient::POOL_SECTION,
         httpclient::TLS_SECTION,
         upstream_check::SECTION,
+        match_index::SECTION,
         match_cache::SECTION,
         plugins::SECTION,
         filters::SECTION,
@@ -120,6 +123,8 @@ pub struct GatewayConfig {
     pub http_client: HttpClientConfig,
     /// Probing of upstreams.
     pub upstream_check: UpstreamCheckConfig,
+    /// The index of selectors and rules.
+    pub match_index: MatchIndexConfig,
     /// The caches of the choice of selectors and rules.
     pub match_cache: MatchCacheConfig,
     /// Which plugins take part.
@@ -185,6 +190,7 @@ impl GatewayConfig {
             shutdown: ShutdownConfig::read(reader),
             http_client: HttpClientConfig::read(reader, compat.mode),
             upstream_check: UpstreamCheckConfig::read(reader),
+            match_index: MatchIndexConfig::read(reader),
             match_cache: MatchCacheConfig::read(reader),
             plugins: PluginsConfig::read(reader),
             filters: FiltersConfig::read(reader),

@@ -1,5 +1,7 @@
 //! A gateway from its configuration to its end.
 
+mod publishing;
+
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -10,20 +12,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use longmen_core::chain::{Driver, DriverOptions, Registry, TunnelLimits, Tunnels};
 use longmen_core::layer::InFlightLimit;
 use longmen_core::lifecycle::Lifecycle;
-use longmen_core::matcher::{IndexOptions, MatchCacheOptions};
-use longmen_core::snapshot::{
-    MatchingOptions, MissingPlugin, Publisher, PublisherOptions, SnapshotStore, UpstreamMode,
-};
+use longmen_core::snapshot::{Publisher, SnapshotStore};
 use longmen_core::telemetry::access_log::AccessLog;
 use longmen_core::upstream::{ClientFactory, EndpointRegistry, UpstreamClient};
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
+use self::publishing::publisher_options;
 use crate::client;
-use crate::config::{
-    CacheConfig, ClientStrategy, GatewayConfig, OnMissing, RpcTypeHeader, UpstreamsMode,
-};
+use crate::config::{ClientStrategy, GatewayConfig, RpcTypeHeader};
 use crate::connection::Settings;
 use crate::edge::{self, Watchers};
 use crate::handover::{self, Post};
@@ -308,35 +306,6 @@ impl Drop for RunningGateway {
             control.shutdown_background();
         }
     }
-}
-
-fn publisher_options(config: &GatewayConfig, upstreams: &EndpointRegistry) -> PublisherOptions {
-    PublisherOptions {
-        on_missing: match config.plugins.on_missing {
-            OnMissing::Refuse => MissingPlugin::Refuse,
-            OnMissing::Ignore => MissingPlugin::Ignore,
-        },
-        upstreams: match config.sync.upstreams {
-            UpstreamsMode::Auto => UpstreamMode::Auto,
-            UpstreamsMode::Replace => UpstreamMode::Replace,
-            UpstreamsMode::Merge => UpstreamMode::Merge,
-        },
-        zone: config.time_zone.time_zone(),
-        endpoints: upstreams.clone(),
-        matching: MatchingOptions {
-            selectors: index_options(config.match_cache.selector),
-            rules: index_options(config.match_cache.rule),
-        },
-    }
-}
-
-fn index_options(cache: CacheConfig) -> IndexOptions {
-    let cache = MatchCacheOptions {
-        enabled: cache.enabled,
-        initial_capacity: cache.initial_capacity,
-        maximum_size: cache.maximum_size,
-    };
-    IndexOptions { cache, ..IndexOptions::default() }
 }
 
 /// Milliseconds since 1970-01-01 UTC.

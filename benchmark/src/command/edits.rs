@@ -3,7 +3,7 @@
 use anyhow::ensure;
 
 use super::block_on;
-use super::shared::{Installation, Results};
+use super::shared::{Installation, Results, Setup};
 use crate::edits::{Plan, measure};
 use crate::report::Circumstances;
 
@@ -36,9 +36,8 @@ pub struct Args {
     /// Pause between two operations, in milliseconds.
     #[arg(long, default_value_t = 20)]
     pause_ms: u64,
-    /// Connections to the admin while the rules are put in place.
-    #[arg(long, default_value_t = 4)]
-    setup_connections: u32,
+    #[command(flatten)]
+    setup: Setup,
     /// How long an edit may take until it counts as failed, in milliseconds.
     #[arg(long, default_value_t = 10_000)]
     limit_ms: u64,
@@ -77,7 +76,7 @@ impl Args {
             repeats: self.repeats,
             poll_us: self.poll_us,
             pause_ms: self.pause_ms,
-            setup_connections: self.setup_connections,
+            setup_connections: self.setup.setup_connections,
             limit_ms: self.limit_ms,
             keep: self.keep,
         }

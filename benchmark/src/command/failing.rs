@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use super::block_on;
-use super::shared::{Binaries, Results};
+use super::shared::{Binaries, CoreArgs, Results};
 use crate::failing::{Plan, measure};
-use crate::process::Cores;
 use crate::report::Circumstances;
 
 /// Arguments of `longmen-bench failing`.
@@ -23,12 +22,8 @@ pub struct Args {
     /// Rounds; each has one run of every trouble.
     #[arg(long, default_value_t = 3)]
     rounds: u32,
-    /// Cores of the gateway, as taskset takes them.
-    #[arg(long, default_value = "0")]
-    proxy_cores: String,
-    /// Cores of the admin, as taskset takes them.
-    #[arg(long, default_value = "1")]
-    other_cores: String,
+    #[command(flatten)]
+    cores: CoreArgs,
     #[command(flatten)]
     binaries: Binaries,
     #[command(flatten)]
@@ -41,13 +36,14 @@ pub struct Args {
 /// When something cannot be started or measured.
 pub fn run(args: Args) -> anyhow::Result<()> {
     let circumstances = Circumstances::now();
+    let (proxy_cores, other_cores) = args.cores.split();
     let plan = Plan {
         binaries: args.binaries.folder()?,
         clients: args.clients,
         rate: args.rate,
         time: Duration::from_secs(args.seconds),
-        proxy_cores: Cores(args.proxy_cores),
-        other_cores: Cores(args.other_cores),
+        proxy_cores,
+        other_cores,
         rounds: args.rounds,
     };
     let result = block_on(measure(&plan))?;

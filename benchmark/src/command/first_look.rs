@@ -3,9 +3,8 @@
 use anyhow::ensure;
 
 use super::block_on;
-use super::shared::{Binaries, Results};
+use super::shared::{Binaries, CoreArgs, Results};
 use crate::compare::{Plan, measure};
-use crate::process::Cores;
 use crate::report::Circumstances;
 
 /// Arguments of `longmen-bench first-look`.
@@ -23,12 +22,8 @@ pub struct Args {
     /// Rounds; each asks every target once.
     #[arg(long, default_value_t = 11)]
     rounds: u32,
-    /// Cores of the proxies, as taskset takes them.
-    #[arg(long, default_value = "0")]
-    proxy_cores: String,
-    /// Cores of the load generator and the upstream, as taskset takes them.
-    #[arg(long, default_value = "1")]
-    other_cores: String,
+    #[command(flatten)]
+    cores: CoreArgs,
     /// Where the mock upstream listens, host:port; a free port when absent.
     #[arg(long)]
     upstream: Option<String>,
@@ -48,14 +43,15 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<()> {
     let circumstances = Circumstances::now();
     let binaries = args.binaries.folder()?;
+    let (proxy_cores, other_cores) = args.cores.split();
     let plan = Plan {
         binaries,
         path: args.path,
         connections: args.connections,
         seconds: args.seconds,
         rounds: args.rounds,
-        proxy_cores: Cores(args.proxy_cores),
-        other_cores: Cores(args.other_cores),
+        proxy_cores,
+        other_cores,
         upstream: args.upstream,
         others: args.targets,
     };

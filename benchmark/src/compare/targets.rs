@@ -4,8 +4,7 @@ use std::path::Path;
 
 use super::{Plan, UPSTREAM, check, gateway, nginx};
 use crate::client::Server;
-use crate::process::Process;
-use crate::stage::{free_port, start};
+use crate::stage::start_origin;
 
 /// One of the things compared.
 #[derive(Debug, Clone)]
@@ -32,7 +31,9 @@ pub(super) async fn with_all<T>(
     folder: &Path,
     measure: impl FnOnce(&[Target]) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let (_origin, upstream) = start_upstream(plan, folder).await?;
+    let (_origin, upstream) =
+        start_origin(&plan.binaries, &plan.other_cores, folder, UPSTREAM, plan.upstream.as_deref())
+            .await?;
     let nginx = nginx::start_nginx(plan, folder, &upstream).await?;
     let (_admin, gateway) = gateway::start_gateway(plan, folder, &upstream).await?;
     let mut targets = vec![
@@ -51,19 +52,4 @@ pub(super) async fn with_all<T>(
         check(target, &plan.path).await?;
     }
     measure(&targets)
-}
-
-async fn start_upstream(plan: &Plan, folder: &Path) -> anyhow::Result<(Process, Server)> {
-    let address = match &plan.upstream {
-        Some(address) => address.clone(),
-        None => format!("127.0.0.1:{}", free_port()?),
-    };
-    let arguments = ["origin", "--name", UPSTREAM, "--workers", "1", "--bind", &address];
-    let arguments = arguments.map(ToOwned::to_owned);
-    let server = Server::parse(&format!("http://{address}"))?;
-    let program = plan.binaries.join("longmen-bench");
-    let process =
-        start("upstream", &plan.other_cores, folder, &program, &arguments, &server, "/hello")
-            .await?;
-    Ok((process, server))
 }

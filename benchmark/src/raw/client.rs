@@ -15,6 +15,9 @@ use super::message::{
 /// More than this of one answer is not read.
 const MAX_BYTES: usize = 64 << 20;
 
+/// Room that is made for one read.
+const READ_BYTES: usize = 16 << 10;
+
 /// One answer as it came.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
@@ -180,6 +183,7 @@ impl RawClient {
         if self.ended || self.buffer.len() > MAX_BYTES {
             return false;
         }
+        self.buffer.reserve(READ_BYTES);
         match timeout(self.limit, self.stream.read_buf(&mut self.buffer)).await {
             Ok(Ok(read)) if read > 0 => true,
             // A reset is an end too.

@@ -2,4 +2,5 @@
 
 mod edits;
 mod fake;
+mod load;
 mod origin;

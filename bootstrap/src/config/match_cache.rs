@@ -2,7 +2,7 @@
 
 use longmen_core::config::{COUNT, KeySpec, Kind, Reader, Section};
 
-const TRIE: &str = "the path index needs no switch and no size";
+const TRIE: &str = "the index is always on, but for shenyu.matchIndex.enabled, and needs no size";
 
 /// The keys of the match caches.
 pub(super) const SECTION: Section = Section {

@@ -111,6 +111,7 @@ fn defaults() {
     assert_eq!(config.sync.websocket.master_check_interval, Duration::from_mins(1));
     assert_eq!(config.filters.health_paths, ["/actuator", "/health_check"]);
     assert!(config.match_cache.selector.enabled && config.match_cache.rule.enabled);
+    assert!(config.match_index.enabled);
     assert!(!config.local.enabled && config.local.key_hash.is_none());
     assert_eq!(config.netty.worker_count, 0);
     assert!(config.netty.workers() >= 1);
@@ -246,6 +247,21 @@ fn the_published_benchmark() {
             ]
         );
     }
+}
+
+#[test]
+fn the_match_index_is_on_unless_switched_off_with_a_warning() {
+    assert!(ok("shenyu.matchIndex.enabled: true").match_index.enabled);
+    for off in ["false", "off"] {
+        let text = format!("shenyu.matchIndex.enabled: {off}");
+        assert!(!ok(&text).match_index.enabled);
+        let warned = "shenyu.matchIndex.enabled is false: every request is compared with one rule after the other";
+        assert_eq!(warnings(&text), [warned]);
+    }
+    assert_eq!(
+        problems("shenyu:\n  matchIndex:\n    enabled: linear"),
+        ["application.yml:3: shenyu.matchIndex.enabled: expected true or false, found \"linear\""]
+    );
 }
 
 #[test]
