@@ -203,10 +203,11 @@ impl UnitOfWork {
     /// been written, and [`Error::Unavailable`] is returned.
     pub async fn commit(mut self) -> Result<Vec<NewVersion>> {
         let changes = std::mem::take(&mut self.changes);
-        let versions = change::append(&mut self.tx, &self.actor, changes).await?;
-        if !versions.is_empty() {
+        if !changes.is_empty() {
+            // Said at the commit whenever it is asked for: before the versions, on which others wait.
             dialect::notify(&mut self.tx).await?;
         }
+        let versions = change::append(&mut self.tx, &self.actor, changes).await?;
         let shared = Arc::clone(&self.tx.shared);
         self.tx.commit().await.map_err(|source| Error::sql(crate::statement::here!(), source))?;
         if !versions.is_empty() {
