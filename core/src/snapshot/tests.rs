@@ -14,7 +14,7 @@ use super::{
     SnapshotStore,
 };
 use crate::chain::{
-    CatalogueEntry, Explained, Flow, Handle, HandleFault, HitRef, Hook, HookResult, Plugin,
+    CatalogueEntry, Flow, Handle, HandleFault, HitRef, Hook, HookResult, Notes, Plugin,
     Registry, RequestContext, RuleParts,
 };
 use crate::condition::tests::Request;
@@ -85,8 +85,8 @@ impl Plugin for Idle {
         Hook::Ready(Ok(Flow::Continue))
     }
 
-    fn explain(&self, _hit: HitRef<'_>, _cx: &RequestContext) -> Explained {
-        Explained { effect: String::new(), external: Vec::new() }
+    fn explain(&self, _: HitRef<'_>, _: &mut RequestContext, _: &mut Notes) -> HookResult {
+        Ok(Flow::Continue)
     }
 }
 
