@@ -44,18 +44,16 @@ pub use body_hooks::{BodyFilter, collect};
 pub use catalogue::{CatalogueEntry, FieldType, FormField, FormScope, KnownPlugin, Registry};
 pub use completion::{Completion, Exchange, NotRetried, Outcome};
 pub use context::{Inbound, RequestContext, RpcType};
-pub(crate) use driver::{
-    Found, as_sent, find, keep_end_to_end, other_form, protocol, unavailable,
-};
 pub use driver::{CallOptions, Driver, DriverOptions, TunnelLimits, TunnelTotals, Tunnels};
+pub(crate) use driver::{Found, as_sent, find, keep_end_to_end, other_form, protocol, unavailable};
 pub use edge::{Connection, Edge, Forwarded};
-pub(crate) use explained::{Balanced, Decisions};
 pub use explained::Notes;
+pub(crate) use explained::{Balanced, Decisions};
 pub use forwarding::{X_REQUEST_ID, request_id};
 pub use handle::{Handle, HandleFault, HandleType, read_handle};
 pub use plugin::{
-    Around, Attempt, BodyFlow, BodyMode, Flow, Hit, HitRef, Hook, HookResult, Hooks,
-    Plugin, RuleParts,
+    Around, Attempt, BodyFlow, BodyMode, Flow, Hit, HitRef, Hook, HookResult, Hooks, Plugin,
+    RuleParts,
 };
 pub use target::{Target, TargetKind, TargetPolicy};
 pub(crate) use view::View;

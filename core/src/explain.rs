@@ -38,7 +38,7 @@ pub use curl::parse as parse_curl;
 pub use input::{RequestFault, read};
 
 use crate::chain::{DriverOptions, Edge, Inbound};
-use crate::layer::{Admission, Admitted};
+use crate::layer::{Admission, Admitted, Framing, PathRules};
 use crate::snapshot::{Publisher, Snapshot};
 use expect::Wanted;
 
@@ -94,6 +94,20 @@ pub struct Options {
     pub clock: fn() -> i64,
     /// A runtime, for the context of the request; nothing is spawned on it.
     pub runtime: Handle,
+}
+
+impl Options {
+    /// A gateway with default settings, and the rules before the plugins that every gateway has.
+    #[must_use]
+    pub fn new(clock: fn() -> i64, runtime: Handle) -> Self {
+        Self {
+            driver: DriverOptions::default(),
+            edge: Arc::default(),
+            before: vec![Stage::new("framing", Framing), Stage::new("pathRules", PathRules)],
+            clock,
+            runtime,
+        }
+    }
 }
 
 /// Something before the plugins that may answer or refuse.
@@ -170,6 +184,3 @@ pub fn explain(
         remarks: request.remarks.clone(),
     })
 }
-
-#[cfg(test)]
-mod tests;

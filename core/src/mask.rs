@@ -54,7 +54,8 @@ mod tests {
 
     #[test]
     fn secrets_are_known_by_their_names() {
-        for name in ["password", "appSecret", "X-Api-Key", "api_key", "accessToken", "key", "sign"] {
+        for name in ["password", "appSecret", "X-Api-Key", "api_key", "accessToken", "key", "sign"]
+        {
             assert!(is_secret(name), "{name}");
         }
         for name in ["retry", "keyName", "monkey", "design", "path", "timestamp"] {

@@ -22,9 +22,9 @@ pub use cache::MatchCacheOptions;
 pub use entry::{Entry, EntryKind, Matchable, Precedence};
 pub use index::{Considered, Index, IndexOptions};
 pub use linear::{EntryOutcome, Linear, Verdict};
-pub use search::{Live, Look, Search};
 pub(crate) use map::Map;
 pub(crate) use planted::{Planted, planted};
+pub use search::{Live, Look, Search};
 
 #[cfg(test)]
 pub(crate) mod tests;

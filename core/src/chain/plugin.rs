@@ -10,9 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Response, response};
 
-use super::{
-    BodyFilter, CatalogueEntry, Completion, Handle, HandleFault, Notes, RequestContext,
-};
+use super::{BodyFilter, CatalogueEntry, Completion, Handle, HandleFault, Notes, RequestContext};
 use crate::body::Body;
 use crate::error::{GatewayError, Reason};
 use crate::snapshot::{RuleHead, SelectorHead};

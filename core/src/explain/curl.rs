@@ -274,7 +274,8 @@ impl Line {
 
     /// The headers that curl sends by itself, where the line does not say otherwise.
     fn defaults(&mut self, draft: &mut Draft, url: &Word) -> Result<(), RequestFault> {
-        let asked: Vec<String> = self.headers.iter().filter_map(|word| name_of(&word.text)).collect();
+        let asked: Vec<String> =
+            self.headers.iter().filter_map(|word| name_of(&word.text)).collect();
         let mut put = |name: HeaderName, word: &Word, value: &str| {
             if asked.iter().any(|asked| asked.eq_ignore_ascii_case(name.as_str())) {
                 return Ok(());

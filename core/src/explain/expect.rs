@@ -87,7 +87,8 @@ pub(super) fn judge<V: RequestView>(
     view: &V,
     found: &Found<'_>,
 ) -> Expected {
-    let selectors = List { asking, kind: Kind::Selector, owner: &part.name, class: part.class, view };
+    let selectors =
+        List { asking, kind: Kind::Selector, owner: &part.name, class: part.class, view };
     let (selector, rule) = match found {
         Found::Hit(selector, hit) => (Some(*selector), Some(hit.rule)),
         Found::NoRule(selector) => (Some(*selector), None),
@@ -115,7 +116,8 @@ pub(super) fn judge<V: RequestView>(
     };
     if matches!(found, Found::Unavailable) {
         seen.taken = false;
-        seen.why.push_str("; the request is refused, since the guard cannot run as it is configured");
+        seen.why
+            .push_str("; the request is refused, since the guard cannot run as it is configured");
     }
     let mut expected = wanted.answer(asking, seen.taken, seen.why);
     expected.fails = seen.fails;

@@ -10,7 +10,7 @@ use http::{HeaderMap, Method, Uri};
 use serde_json::{Map, Value};
 
 use super::{Expect, Request, curl};
-use crate::mask::{MASK, is_secret_header};
+use crate::mask::{MASK, is_secret, is_secret_header};
 use crate::model::MAX_ID_BYTES;
 
 /// What a question may hold.
@@ -85,9 +85,10 @@ pub fn read(json: &[u8], peer: IpAddr) -> Result<Request, RequestFault> {
     let mut request = match text(members, "curl")? {
         Some(line) => {
             let besides = ["method", "url", "headers", "body"];
-            if let Some((name, value)) = members.iter().find(|(name, value)| {
-                besides.contains(&name.as_str()) && !value.is_null()
-            }) {
+            if let Some((name, value)) = members
+                .iter()
+                .find(|(name, value)| besides.contains(&name.as_str()) && !value.is_null())
+            {
                 return Err(fault(name, value, "to be given beside curl, which says it already"));
             }
             curl::parse(line, peer)?
@@ -116,8 +117,12 @@ fn of_members(members: &Map<String, Value>, peer: IpAddr) -> Result<Request, Req
                 let field = format!("headers.{name}");
                 let all = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
                 for value in all {
-                    let value = scalar(value)
-                        .ok_or_else(|| fault(&field, value, "a text or a list of texts"))?;
+                    let expected = "a text or a list of texts";
+                    let hidden = || RequestFault::new(&field, MASK, expected);
+                    let value = scalar(value).ok_or_else(|| match is_secret(name) {
+                        true => hidden(),
+                        false => fault(&field, value, expected),
+                    })?;
                     draft.header(&field, name, &value)?;
                 }
             }
@@ -134,7 +139,11 @@ fn of_members(members: &Map<String, Value>, peer: IpAddr) -> Result<Request, Req
             }
         }
         Some(other) => {
-            return Err(fault("headers", other, "an object of names and values, or a list of them"));
+            return Err(fault(
+                "headers",
+                other,
+                "an object of names and values, or a list of them",
+            ));
         }
     }
     let body = text(members, "body")?.unwrap_or_default();
@@ -158,10 +167,12 @@ fn expect(members: &Map<String, Value>) -> Result<Option<Expect>, RequestFault> 
         let field = format!("expect.{name}");
         match of.get(name) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => match scalar(value).filter(|id| (1..=MAX_ID_BYTES).contains(&id.len())) {
-                Some(id) => Ok(Some(id)),
-                None => Err(fault(&field, value, "an id")),
-            },
+            Some(value) => {
+                match scalar(value).filter(|id| (1..=MAX_ID_BYTES).contains(&id.len())) {
+                    Some(id) => Ok(Some(id)),
+                    None => Err(fault(&field, value, "an id")),
+                }
+            }
         }
     };
     match (id("ruleId")?, id("selectorId")?) {
@@ -231,7 +242,12 @@ impl Draft {
     }
 
     /// Adds a header line.
-    pub(super) fn header(&mut self, field: &str, name: &str, value: &str) -> Result<(), RequestFault> {
+    pub(super) fn header(
+        &mut self,
+        field: &str,
+        name: &str,
+        value: &str,
+    ) -> Result<(), RequestFault> {
         let parsed = HeaderName::from_bytes(name.trim().as_bytes())
             .map_err(|_| RequestFault::new(field, name, "the name of a header"))?;
         let value = HeaderValue::from_bytes(value.trim().as_bytes()).map_err(|_| {

@@ -178,9 +178,10 @@ fn rule_named<V: RequestView>(
             why: "the selector does not go on to its rules (continued is off)".to_owned(),
         },
         Some(entry) if selector.entry.kind == EntryKind::Full => Named {
-            why: "the selector takes every request, and then its last rule by sort and id is used, \
+            why:
+                "the selector takes every request, and then its last rule by sort and id is used, \
                   whatever its conditions"
-                .to_owned(),
+                    .to_owned(),
             ..list.named(entry)
         },
         Some(entry) => list.named(entry),
@@ -255,7 +256,9 @@ impl<V: RequestView> List<'_, V> {
             let meant = entry.could_apply(self.view.effective_path());
             let text = if meant { "is" } else { "is not" };
             let faults = faults(object);
-            return format!("cannot be used as configured{faults}; the request {text} refused for it");
+            return format!(
+                "cannot be used as configured{faults}; the request {text} refused for it"
+            );
         }
         let mut why = match entry.explain(&[], self.view, false).verdict {
             Verdict::Disabled if entry.would_apply(self.view) => {

@@ -172,7 +172,8 @@ impl Reader {
     fn code(&mut self, most: usize, radix: u32, at: usize) -> Result<char, RequestFault> {
         let mut value = 0_u32;
         let mut digits = 0;
-        while let Some(digit) = self.peek().filter(|_| digits < most).and_then(|c| c.to_digit(radix))
+        while let Some(digit) =
+            self.peek().filter(|_| digits < most).and_then(|c| c.to_digit(radix))
         {
             value = value.saturating_mul(radix).saturating_add(digit);
             digits += 1;

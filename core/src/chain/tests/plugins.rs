@@ -47,6 +47,11 @@ impl Watch {
         self.0.completions.lock().unwrap().clone()
     }
 
+    /// Forgets what was completed so far.
+    pub(super) fn forget(&self) {
+        self.0.completions.lock().unwrap().clear();
+    }
+
     pub(super) fn attempts(&self) -> Vec<String> {
         self.0.attempts.lock().unwrap().clone()
     }

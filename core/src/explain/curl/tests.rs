@@ -117,7 +117,10 @@ fn faults_point_at_the_argument() {
             "curl, character 6: ftp://gw/a is not an address with http:// or https://, or a path \
              with /",
         ),
-        ("curl gw --next gw", "curl, character 9: --next is not one request: explain them one by one"),
+        (
+            "curl gw --next gw",
+            "curl, character 9: --next is not one request: explain them one by one",
+        ),
     ] {
         assert_eq!(parse(line, PEER).unwrap_err().to_string(), expected, "{line}");
     }

@@ -1,7 +1,7 @@
 //! What an index compares a request with.
 
-use super::bucket::Request;
 use super::Index;
+use super::bucket::Request;
 use crate::condition::RequestView;
 use crate::matcher::Matchable;
 

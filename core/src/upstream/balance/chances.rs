@@ -79,7 +79,9 @@ fn share(member: &Member, now: u64) -> Share {
         Some("taken out: the last probe could not connect".to_owned())
     } else {
         let seconds = |left: std::time::Duration| left.as_millis().div_ceil(1_000);
-        state.ejected_for.map(|left| format!("ejected for {} s more: requests failed", seconds(left)))
+        state
+            .ejected_for
+            .map(|left| format!("ejected for {} s more: requests failed", seconds(left)))
     };
     Share {
         endpoint: Arc::clone(endpoint),

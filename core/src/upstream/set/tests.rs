@@ -311,7 +311,8 @@ fn who_only_looks_moves_nothing_on() {
     }
     // The one place on trial is not taken by looking.
     let ejection = EjectionPolicy { after: 1, base: Duration::from_millis(1), max: HOUR };
-    let registry = EndpointRegistry::new(EndpointOptions { ejection, ..EndpointOptions::default() });
+    let registry =
+        EndpointRegistry::new(EndpointOptions { ejection, ..EndpointOptions::default() });
     let set = set_in(&registry, &[upstream("h:1", 1, 0, ""), upstream("h:2", 1, 0, "")]);
     let ejected = endpoint(&set, "h:1");
     ejected.failed(Failure::Reset, 0);
