@@ -111,8 +111,8 @@ pub(super) fn judge<V: RequestView>(
         (Some(selector), Some(id)) if seen.taken => {
             Seen::of_rule(&rules(&wanted.selector), selector, id, rule.map(|rule| &*rule.id))
         }
-        (None, Some(_)) if seen.taken => Seen::not("no rule of the selector is asked"),
-        _ => seen,
+        (_, Some(_)) => Seen { why: format!("its selector: {}", seen.why), ..seen },
+        (_, None) => seen,
     };
     if matches!(found, Found::Unavailable) {
         seen.taken = false;

@@ -118,11 +118,11 @@ fn of_members(members: &Map<String, Value>, peer: IpAddr) -> Result<Request, Req
                 let all = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
                 for value in all {
                     let expected = "a text or a list of texts";
-                    let hidden = || RequestFault::new(&field, MASK, expected);
-                    let value = scalar(value).ok_or_else(|| match is_secret(name) {
-                        true => hidden(),
-                        false => fault(&field, value, expected),
-                    })?;
+                    let Some(value) = scalar(value) else {
+                        let shown =
+                            if is_secret(name) { MASK.to_owned() } else { value.to_string() };
+                        return Err(RequestFault::new(&field, &shown, expected));
+                    };
                     draft.header(&field, name, &value)?;
                 }
             }

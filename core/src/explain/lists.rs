@@ -154,7 +154,7 @@ fn selector_of<'s>(
 ) -> Option<&'s Arc<SelectorPart>> {
     let path = view.effective_path();
     match found {
-        Found::Hit(selector, _) | Found::NoRule(selector) => Some(selector),
+        Found::Hit(selector, _) | Found::NoRule(selector) => Some(*selector),
         Found::Unavailable if part.run.is_some() => {
             let blocks = |selector: &Arc<SelectorKey>| selector.entry.could_apply(path);
             let of_selector = part.selectors.blocked().iter().any(blocks);
@@ -343,6 +343,7 @@ impl<V: RequestView> List<'_, V> {
                 Got::Value(value) => (Some(value), None),
                 Got::Missing => (None, None),
                 Got::Time(time) => (Some(time.to_string()), None),
+                Got::Unusable(_) if secret => (None, Some("it cannot be used".to_owned())),
                 Got::Unusable(fault) => (None, Some(fault.to_string())),
             };
             let wanted = text.and_then(|text| text.param_value.as_deref()).unwrap_or_default();
