@@ -110,10 +110,12 @@ impl Options {
     }
 }
 
+type Admit = Box<dyn Fn(&mut http::Request<Inbound>) -> Admitted + Send + Sync>;
+
 /// Something before the plugins that may answer or refuse.
 pub struct Stage {
     name: &'static str,
-    admit: Box<dyn Fn(&mut http::Request<Inbound>) -> Admitted + Send + Sync>,
+    admit: Admit,
 }
 
 impl Stage {

@@ -7,10 +7,10 @@ use std::net::IpAddr;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use http::Method;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderName, REFERER, USER_AGENT,
 };
-use http::{HeaderValue, Method};
 
 use self::options::{Meaning, find_long, find_short};
 use super::input::{Draft, read_method};
@@ -92,8 +92,7 @@ impl Line {
         word: &Word,
         words: &mut impl Iterator<Item = Word>,
     ) -> Result<(), RequestFault> {
-        let mut letters = word.text.char_indices().skip(1);
-        while let Some((at, letter)) = letters.next() {
+        for (at, letter) in word.text.char_indices().skip(1) {
             let Some(meaning) = find_short(letter) else {
                 return Err(unknown(word, &format!("-{letter}")));
             };

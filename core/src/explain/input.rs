@@ -115,7 +115,10 @@ fn of_members(members: &Map<String, Value>, peer: IpAddr) -> Result<Request, Req
         Some(Value::Object(headers)) => {
             for (name, value) in headers {
                 let field = format!("headers.{name}");
-                let all = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+                let all = match value {
+                    Value::Array(all) => all.as_slice(),
+                    one => std::slice::from_ref(one),
+                };
                 for value in all {
                     let expected = "a text or a list of texts";
                     let Some(value) = scalar(value) else {

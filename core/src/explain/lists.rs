@@ -54,7 +54,7 @@ pub(super) fn places<'a>(asking: &'a Asking<'_>) -> Vec<Place<'a>> {
         ((sort, order, row.name.as_str()), Place::Idle(Box::new(step)))
     });
     let mut all: Vec<_> = active.chain(idle).collect();
-    all.sort_by(|(a, _), (b, _)| a.cmp(b));
+    all.sort_by_key(|(place, _)| *place);
     all.into_iter().map(|(_, place)| place).collect()
 }
 

@@ -73,7 +73,7 @@ impl Judge {
         if self.unknown_weights { 1 } else { u32::try_from(upstream.weight).unwrap_or(0) }
     }
 
-    fn left_out(self, upstream: &Upstream, properties: &UpstreamProps) -> Option<LeftOut> {
+    fn left_out(self, upstream: &Upstream, properties: UpstreamProps) -> Option<LeftOut> {
         if upstream.state() != UpstreamStatus::Up {
             Some(LeftOut::Down)
         } else if self.weight(upstream) == 0 {
@@ -90,9 +90,10 @@ impl UpstreamSet {
     #[must_use]
     pub fn left_out(upstreams: &[Upstream], equal_shares: bool) -> Vec<(&Upstream, LeftOut)> {
         let judge = Judge::of(upstreams, equal_shares);
-        let unreadable = |upstream| Address::read(upstream).err().map(LeftOut::Unreadable);
+        let unreadable =
+            |upstream: &Upstream| Address::read(upstream).err().map(LeftOut::Unreadable);
         let reason = |upstream: &Upstream| {
-            let known = judge.left_out(upstream, &upstream.properties());
+            let known = judge.left_out(upstream, upstream.properties());
             known.or_else(|| unreadable(upstream))
         };
         upstreams.iter().filter_map(|one| reason(one).map(|why| (one, why))).collect()
@@ -116,7 +117,7 @@ impl UpstreamSet {
         let mut members = Vec::with_capacity(upstreams.len());
         for upstream in upstreams {
             let properties = upstream.properties();
-            if judge.left_out(upstream, &properties).is_some() {
+            if judge.left_out(upstream, properties).is_some() {
                 continue;
             }
             match registry.endpoint(selector_id, upstream, &state) {
