@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use longmen_core::chain::{Edge, Forwarded, TunnelTotals, Tunnels};
+use longmen_core::chain::{DriverOptions, Edge, Forwarded, TunnelTotals, Tunnels};
 use longmen_core::error::ErrorStatus;
 use longmen_core::layer::{
     CollapseSlashes, CrossFault, CrossOptions, CrossRules, FileSize, FixedPaths, HeadLimits,
@@ -15,10 +15,11 @@ use longmen_core::telemetry::Observer;
 use longmen_core::telemetry::access_log::{AccessLog, AccessLogOptions};
 use longmen_core::telemetry::metrics::Metrics;
 
-use crate::config::{Compat, CrossConfig, ForwardedMode, GatewayConfig, GetBody};
+use crate::config::{Compat, CrossConfig, ForwardedMode, GatewayConfig, GetBody, RpcTypeHeader};
 use crate::management::age_seconds;
 use crate::stack::Filters;
 use crate::sync::Applier;
+use crate::upstreams;
 use crate::worker::ConnectionLimit;
 
 /// Who watches the requests of a gateway.
@@ -64,25 +65,41 @@ impl Watchers {
 
     /// The front of one worker.
     pub(crate) fn edge(&self, config: &GatewayConfig) -> Edge {
-        let compat = &config.compat;
         let observer = Observer {
             metrics: self.metrics.as_ref().map(Metrics::worker),
             log: self.access_log.as_ref().map(AccessLog::worker),
         };
         let watched = observer.metrics.is_some() || observer.log.is_some();
-        Edge {
-            trusted: compat.trusted_proxies.clone().into(),
-            forwarded: match compat.forwarded_mode {
-                ForwardedMode::Off => Forwarded::Off,
-                ForwardedMode::Append => Forwarded::Append,
-                ForwardedMode::Replace => Forwarded::Replace,
-            },
-            id_upstream: compat.request_id_upstream,
-            id_response: compat.request_id_response,
-            drop_get_body: compat.get_body == GetBody::Drop,
-            normalize_query: compat.normalize_query,
-            observer: watched.then_some(observer),
-        }
+        Edge { observer: watched.then_some(observer), ..unwatched(config) }
+    }
+}
+
+/// The front of a worker that nobody watches.
+pub(crate) fn unwatched(config: &GatewayConfig) -> Edge {
+    let compat = &config.compat;
+    Edge {
+        trusted: compat.trusted_proxies.clone().into(),
+        forwarded: match compat.forwarded_mode {
+            ForwardedMode::Off => Forwarded::Off,
+            ForwardedMode::Append => Forwarded::Append,
+            ForwardedMode::Replace => Forwarded::Replace,
+        },
+        id_upstream: compat.request_id_upstream,
+        id_response: compat.request_id_response,
+        drop_get_body: compat.get_body == GetBody::Drop,
+        normalize_query: compat.normalize_query,
+        observer: None,
+    }
+}
+
+/// How requests are driven.
+pub(crate) fn driver_options(config: &GatewayConfig, tunnels: Tunnels) -> DriverOptions {
+    DriverOptions {
+        error_status: error_status(config),
+        rpc_type_header: config.compat.rpc_type_header == RpcTypeHeader::Honour,
+        tunnels,
+        calls: upstreams::call_options(config),
+        ..DriverOptions::default()
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use longmen_core::chain::{Driver, DriverOptions, Registry, TunnelLimits, Tunnels};
+use longmen_core::chain::{Driver, Registry, TunnelLimits, Tunnels};
 use longmen_core::layer::InFlightLimit;
 use longmen_core::lifecycle::Lifecycle;
 use longmen_core::snapshot::{Publisher, SnapshotStore};
@@ -21,13 +21,13 @@ use tracing::info;
 
 use self::publishing::publisher_options;
 use crate::client;
-use crate::config::{ClientStrategy, GatewayConfig, RpcTypeHeader};
+use crate::config::{ClientStrategy, GatewayConfig};
 use crate::connection::Settings;
 use crate::edge::{self, Watchers};
 use crate::handover::{self, Post};
 use crate::keep::Keeper;
 use crate::management::{self, Endpoints};
-use crate::operator::Operators;
+use crate::operator::{Operators, explain};
 use crate::sockets;
 use crate::stack::{Filters, Parts};
 use crate::stop::Work;
@@ -150,16 +150,6 @@ impl GatewayBuilder {
         let known_plugins = registry.clone();
         let publisher = Publisher::new(Arc::clone(&store), registry, options);
         let applier = Applier::new(publisher, watchers.metrics.clone());
-        let (local, manage) = (&config.local, &config.management);
-        let strategy = config.http_client.strategy;
-        let operators = Operators::new(
-            applier.clone(),
-            &known_plugins,
-            &config.namespace,
-            local,
-            manage,
-            strategy,
-        );
         let keeper = config
             .snapshot
             .path
@@ -178,6 +168,8 @@ impl GatewayBuilder {
             config.management.on_public_port,
         );
         let tls = client::sync_tls(&config.sync)?;
+        let asking = explain::options(&config, &filters, &endpoints, control.handle());
+        let operators = Operators::new(applier.clone(), &known_plugins, &config, asking);
         let clients = client::factory(&config.http_client, control.handle())?;
         let work = Work {
             lifecycle: Lifecycle::new(),
@@ -352,13 +344,7 @@ fn start_workers(
         metrics.connections(move || clients.stats());
     }
     let limits = edge::head_limits(config);
-    let driver_options = DriverOptions {
-        error_status: edge::error_status(config),
-        rpc_type_header: config.compat.rpc_type_header == RpcTypeHeader::Honour,
-        tunnels: work.tunnels.clone(),
-        calls: upstreams::call_options(config),
-        ..DriverOptions::default()
-    };
+    let driver_options = edge::driver_options(config, work.tunnels.clone());
     let mut workers = Vec::with_capacity(listeners.len());
     for (number, listeners) in listeners.into_iter().enumerate() {
         let (store, endpoints, in_flight) =

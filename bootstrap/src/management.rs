@@ -360,6 +360,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
+    use longmen_core::explain::Options;
     use longmen_core::lifecycle::Lifecycle;
     use longmen_core::snapshot::{Publisher, PublisherOptions, SnapshotStore};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -368,6 +369,7 @@ mod tests {
 
     use super::{Endpoints, open, serve};
     use crate::config::GatewayConfig;
+    use crate::gateway::wall_clock;
     use crate::operator::Operators;
     use crate::sync::Applier;
 
@@ -378,8 +380,8 @@ mod tests {
         let store = Arc::new(SnapshotStore::new());
         let publisher = Publisher::new(store, registry.clone(), PublisherOptions::default());
         let config = GatewayConfig::default();
-        let (applier, strategy) = (Applier::new(publisher, None), config.http_client.strategy);
-        Operators::new(applier, &registry, "ns", &config.local, &config.management, strategy)
+        let asking = Options::new(wall_clock, tokio::runtime::Handle::current());
+        Operators::new(Applier::new(publisher, None), &registry, &config, asking)
     }
 
     async fn rest(stream: &mut TcpStream) -> String {

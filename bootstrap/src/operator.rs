@@ -1,9 +1,10 @@
 //! What operators ask a gateway itself: the data in force (`/actuator/…`), and the local admin API
-//! (`/shenyu/…`), which changes it without an admin.
+//! (`/shenyu/…`), which changes it without an admin, and explains what a request comes to.
 //!
 //! Source: ShenYu 2.7.1, local API and data endpoints.
 
 mod data;
+pub(crate) mod explain;
 mod local;
 
 use std::fmt;
@@ -20,11 +21,12 @@ use longmen_core::body::Body;
 use longmen_core::chain::{Inbound, Registry, answer_early, collect};
 use longmen_core::condition::canonical;
 use longmen_core::error::GatewayError;
+use longmen_core::explain::Options;
 use serde_json::json;
 use sha2::{Digest as _, Sha512};
 use tower::{Layer, Service};
 
-use crate::config::{ClientStrategy, LocalConfig, ManagementConfig};
+use crate::config::{GatewayConfig, LocalConfig};
 use crate::sync::Applier;
 
 /// The header with the key of the local API.
@@ -51,6 +53,8 @@ struct Shared {
     local: LocalConfig,
     /// Whether everybody may read on the public port.
     all_public: bool,
+    /// How requests are served, for those that are explained.
+    asking: Arc<Options>,
 }
 
 impl fmt::Debug for Operators {
@@ -63,19 +67,18 @@ impl Operators {
     pub(crate) fn new(
         applier: Applier,
         registry: &Registry,
-        namespace: &str,
-        local: &LocalConfig,
-        management: &ManagementConfig,
-        strategy: ClientStrategy,
+        config: &GatewayConfig,
+        asking: Options,
     ) -> Self {
         let entries = registry.iter().map(|plugin| plugin.entry());
         let plugins = entries.map(|entry| (entry.name, entry.order));
         Self(Arc::new(Shared {
             applier,
-            plugins: plugins.chain(data::built_in(strategy)).collect(),
-            namespace: namespace.to_owned(),
-            local: local.clone(),
-            all_public: management.on_public_port,
+            plugins: plugins.chain(data::built_in(config.http_client.strategy)).collect(),
+            namespace: config.namespace.clone(),
+            local: config.local.clone(),
+            all_public: config.management.on_public_port,
+            asking: Arc::new(asking),
         }))
     }
 
@@ -130,6 +133,11 @@ impl Operators {
         };
         let body = collect(body, MAX_BODY);
         let body = body.await.map_err(|error| GatewayError::of_request_body(&error))?;
+        if called == explain::CALL && head.method == Method::POST {
+            let peer = inbound.connection.peer.ip();
+            let answered = explain::answer(&self.0.applier, &self.0.asking, body, peer).await;
+            return Ok(answer_early(Request::from_parts(head, inbound), answered));
+        }
         let call = local::Call {
             method: head.method.clone(),
             path: called,

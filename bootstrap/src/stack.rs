@@ -10,9 +10,10 @@ use http::{Request, Response};
 use longmen_core::body::Body;
 use longmen_core::chain::{Driver, Inbound};
 use longmen_core::error::{ErrorStatus, GatewayError};
+use longmen_core::explain::Stage;
 use longmen_core::layer::{
     AdmitLayer, CollapseSlashes, CrossLayer, CrossRules, ErrorResponseLayer, FileSize, FixedPaths,
-    Framing, HeadLimits, InFlightLimit, PanicGuardLayer, PathRules, RequestIdLayer,
+    Framing, HeadLimits, InFlightLimit, PanicGuardLayer, PathRules, Preflight, RequestIdLayer,
 };
 use tower::{Service, ServiceBuilder};
 
@@ -84,6 +85,21 @@ pub(crate) fn build(
         .layer(AdmitLayer::new(fixed_paths))
         // Snapshot, plugins, upstream.
         .service(Chain(parts.driver))
+}
+
+/// The same up to the plugins, for who asks what a request would come to: all that answer or refuse
+/// by the head alone. Limits of what is under way are left out, and so are the operators' own paths.
+pub(crate) fn stages(filters: &Filters, endpoints: &Endpoints, limits: HeadLimits) -> Vec<Stage> {
+    vec![
+        Stage::new("framing", Framing),
+        Stage::new("pathRules", PathRules),
+        Stage::new("slashes", filters.collapse_slashes),
+        Stage::new("health", endpoints.clone()),
+        Stage::new("cross", Preflight(filters.cross.clone())),
+        Stage::new("limits", limits),
+        Stage::new("file", filters.file_size),
+        Stage::new("fixedPaths", filters.fixed_paths.clone()),
+    ]
 }
 
 /// The plugin chain and the upstream call, as a service.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use http::HeaderName;
 use jiff::Timestamp;
 use longmen_core::chain::{
-    CatalogueEntry, Explained, Flow, HandleFault, HitRef, Hook, HookResult, Plugin, Registry,
+    CatalogueEntry, Flow, HandleFault, HitRef, Hook, HookResult, Notes, Plugin, Registry,
     RequestContext, RuleParts,
 };
 use longmen_core::condition::{ContextField, RequestView};
@@ -347,7 +347,7 @@ impl Plugin for Idle {
         Hook::Ready(Ok(Flow::Continue))
     }
 
-    fn explain(&self, _hit: HitRef<'_>, _cx: &RequestContext) -> Explained {
-        Explained { effect: String::new(), external: Vec::new() }
+    fn explain(&self, _: HitRef<'_>, _: &mut RequestContext, _: &mut Notes) -> HookResult {
+        Ok(Flow::Continue)
     }
 }

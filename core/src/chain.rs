@@ -19,7 +19,8 @@
 //! plugin holds for a request (a permit, an in-flight count) is a guard in its state
 //! ([`RequestContext::keep`]): dropped with the request, wherever that ends.
 //!
-//! Each hook that decides has an *explain* twin ([`Plugin::explain`]) without side effects.
+//! The hooks that decide have an *explain* twin ([`Plugin::explain`]), which does to a context made for
+//! the purpose what they would do to a request's, and nothing else; [`crate::explain`] asks it.
 
 mod arrival;
 mod body_hooks;
@@ -29,6 +30,7 @@ mod completion;
 mod context;
 mod driver;
 mod edge;
+mod explained;
 mod forwarding;
 mod handle;
 mod plugin;
@@ -43,14 +45,18 @@ pub use catalogue::{CatalogueEntry, FieldType, FormField, FormScope, KnownPlugin
 pub use completion::{Completion, Exchange, NotRetried, Outcome};
 pub use context::{Inbound, RequestContext, RpcType};
 pub use driver::{CallOptions, Driver, DriverOptions, TunnelLimits, TunnelTotals, Tunnels};
+pub(crate) use driver::{Found, as_sent, find, keep_end_to_end, other_form, protocol, unavailable};
 pub use edge::{Connection, Edge, Forwarded};
+pub use explained::Notes;
+pub(crate) use explained::{Balanced, Decisions};
 pub use forwarding::{X_REQUEST_ID, request_id};
 pub use handle::{Handle, HandleFault, HandleType, read_handle};
 pub use plugin::{
-    Around, Attempt, BodyFlow, BodyMode, Explained, Flow, Hit, HitRef, Hook, HookResult, Hooks,
-    Plugin, RuleParts,
+    Around, Attempt, BodyFlow, BodyMode, Flow, Hit, HitRef, Hook, HookResult, Hooks, Plugin,
+    RuleParts,
 };
 pub use target::{Target, TargetKind, TargetPolicy};
+pub(crate) use view::View;
 
 #[cfg(test)]
 mod tests;

@@ -354,6 +354,13 @@ impl GatewayError {
         self.face(mode).status
     }
 
+    /// The code in the body of the answer; `None` where that has no body.
+    #[must_use]
+    pub fn code(&self, mode: ErrorStatus) -> Option<i32> {
+        let face = self.face(mode);
+        (!face.bare).then_some(face.code)
+    }
+
     /// Ends a request that the chain did not see.
     #[must_use]
     pub(crate) fn ending(mut self, arrival: Option<Arrival>) -> Self {

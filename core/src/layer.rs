@@ -20,7 +20,7 @@ mod request_id;
 
 pub use admit::{Admission, Admit, AdmitLayer, Admitted};
 pub use collapse_slashes::CollapseSlashes;
-pub use cross::{Cross, CrossFault, CrossFuture, CrossLayer, CrossOptions, CrossRules};
+pub use cross::{Cross, CrossFault, CrossFuture, CrossLayer, CrossOptions, CrossRules, Preflight};
 pub use error_response::{ErrorResponse, ErrorResponseFuture, ErrorResponseLayer};
 pub use file_size::FileSize;
 pub use fixed_paths::FixedPaths;

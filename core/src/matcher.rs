@@ -16,13 +16,15 @@ mod index;
 mod linear;
 mod map;
 mod planted;
+mod search;
 
 pub use cache::MatchCacheOptions;
 pub use entry::{Entry, EntryKind, Matchable, Precedence};
-pub use index::{Index, IndexOptions};
+pub use index::{Considered, Index, IndexOptions};
 pub use linear::{EntryOutcome, Linear, Verdict};
 pub(crate) use map::Map;
 pub(crate) use planted::{Planted, planted};
+pub use search::{Live, Look, Search};
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -18,7 +18,7 @@ mod registry;
 mod set;
 
 pub use address::{Address, AddressFault, Scheme};
-pub use balance::{BalanceState, LoadBalance};
+pub use balance::{BalanceState, LoadBalance, Share};
 pub use check::{CheckOptions, Checker, Probe, ProbeFuture};
 pub(crate) use client::SHENYU_TIMEOUT;
 pub use client::{
@@ -33,4 +33,4 @@ pub(crate) use header::join_cookies;
 pub use header::{announce_body, hides_body, is_event_stream, strip_hop_by_hop};
 pub use health::{EjectionPolicy, Failure};
 pub use registry::EndpointRegistry;
-pub use set::{Member, UpstreamSet};
+pub use set::{LeftOut, Member, UpstreamSet};

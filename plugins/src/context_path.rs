@@ -5,8 +5,8 @@
 //! prefix, as there.
 
 use longmen_core::chain::{
-    CatalogueEntry, Explained, FieldType, Flow, FormField, FormScope, Handle, HandleFault,
-    HandleType, HitRef, Hook, HookResult, Plugin, RequestContext, RuleParts, read_handle,
+    CatalogueEntry, FieldType, Flow, FormField, FormScope, Handle, HandleFault, HandleType, HitRef,
+    Hook, HookResult, Notes, Plugin, RequestContext, RuleParts, read_handle,
 };
 use longmen_core::error::{Fault, GatewayError, Reason};
 use longmen_core::model::PluginClass;
@@ -116,22 +116,22 @@ impl Plugin for ContextPath {
         Hook::Ready(apply(rule, cx, |rule| rand::rng().random_range(0..100) < rule.percentage))
     }
 
-    fn explain(&self, hit: HitRef<'_>, cx: &RequestContext) -> Explained {
-        let effect = match hit.rule.parts.handle.get::<ContextPathRule>() {
-            None => "nothing to do".to_owned(),
-            Some(rule) => match shortened(rule, cx.raw_path()) {
-                Err(error) => format!("refuses the request: {error}"),
-                Ok(real) => {
-                    let mut text = format!("the upstream's path becomes {real:?}");
-                    if let Some(instead) = &rule.rewrite_context_path {
-                        let share = rule.percentage;
-                        text.push_str(&format!("; {share} % match on as {instead:?} instead"));
-                    }
-                    text
-                }
-            },
+    fn explain(&self, hit: HitRef<'_>, cx: &mut RequestContext, notes: &mut Notes) -> HookResult {
+        let Some(rule) = hit.rule.parts.handle.get::<ContextPathRule>() else {
+            return Ok(Flow::Continue);
         };
-        Explained { effect, external: Vec::new() }
+        let told = &mut *notes;
+        let flow = apply(rule, cx, |rule| {
+            let instead = rule.rewrite_context_path.as_deref().unwrap_or_default();
+            told.chance(
+                rule.percentage,
+                format!("later plugins match on {instead:?} and the rest of the path"),
+                "later plugins match on the path as it came",
+            )
+        })?;
+        let real = cx.real_url.as_deref().unwrap_or_default();
+        notes.effect(format!("the upstream's path becomes {real:?}"));
+        Ok(flow)
     }
 }
 

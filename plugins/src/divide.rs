@@ -4,23 +4,24 @@
 //! has the defaults. An unknown balancer is refused by the admin, and on a gateway keeps the last
 //! good rule, instead of failing each request.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
 use http::header::CONTENT_LENGTH;
 use longmen_core::body::BodyLimit;
 use longmen_core::chain::{
-    CatalogueEntry, Explained, FieldType, Flow, Handle, HandleFault, HandleType, HitRef, Hook,
-    HookResult, Plugin, RequestContext, RpcType, RuleParts, Target, TargetKind, TargetPolicy,
+    CatalogueEntry, FieldType, Flow, Handle, HandleFault, HandleType, HitRef, Hook, HookResult,
+    Notes, Plugin, RequestContext, RpcType, RuleParts, Target, TargetKind, TargetPolicy,
     read_handle,
 };
 use longmen_core::error::{GatewayError, Reason};
 use longmen_core::model::PluginClass;
-use longmen_core::upstream::LoadBalance;
+use longmen_core::upstream::{Endpoint, LoadBalance, UpstreamSet};
 use serde::Deserialize;
 
 use crate::handle::{opt_i64, opt_text};
-use crate::upstreams::{self, listed, load_balance, rule_field as field};
+use crate::upstreams::{self, load_balance, rule_field as field};
 
 /// The plugin.
 #[derive(Debug, Clone, Copy, Default)]
@@ -154,40 +155,50 @@ impl Plugin for Divide {
         hit: HitRef<'a>,
         cx: &'a mut RequestContext,
     ) -> Hook<'a, HookResult> {
-        Hook::Ready(choose(hit, cx))
+        let set = &hit.selector.upstreams;
+        Hook::Ready(choose(hit, cx, |how, cx| match named(set, cx) {
+            Some(endpoint) => Some(endpoint.clone()),
+            None => set.choose(how, cx.client_ip()).cloned(),
+        }))
     }
 
-    fn explain(&self, hit: HitRef<'_>, cx: &RequestContext) -> Explained {
-        let default = DivideRule::default();
-        let rule = hit.rule.parts.handle.get::<DivideRule>().unwrap_or(&default);
-        let effect = match check_limits(rule, cx) {
-            Err(error) => format!("refuses the request: {error}"),
-            Ok(()) => {
-                format!("{:?} among [{}]", rule.load_balance, listed(&hit.selector.upstreams))
+    fn explain(&self, hit: HitRef<'_>, cx: &mut RequestContext, notes: &mut Notes) -> HookResult {
+        let set = &hit.selector.upstreams;
+        let mut is_named = false;
+        let flow = choose(hit, cx, |how, cx| match named(set, cx) {
+            Some(endpoint) => {
+                is_named = true;
+                Some(notes.named(set, endpoint))
             }
-        };
-        Explained { effect, external: Vec::new() }
+            None => notes.choose(set, how, cx.client_ip()),
+        })?;
+        match &cx.target {
+            Some(target) if is_named => {
+                let endpoint = &target.endpoint;
+                notes.effect(format!("forwards to {endpoint}, named by the header specify-domain"));
+            }
+            Some(target) => {
+                notes.effect(format!("forwards to {}", upstreams::one_of(set, target)));
+            }
+            None => {}
+        }
+        Ok(flow)
     }
 }
 
-fn choose(hit: HitRef<'_>, cx: &mut RequestContext) -> HookResult {
+/// Chooses the target, by `pick` once the limits are kept.
+fn choose(
+    hit: HitRef<'_>,
+    cx: &mut RequestContext,
+    pick: impl FnOnce(LoadBalance, &RequestContext) -> Option<Arc<Endpoint>>,
+) -> HookResult {
     let default = DivideRule::default();
     let rule = hit.rule.parts.handle.get::<DivideRule>().unwrap_or(&default);
     check_limits(rule, cx)?;
     if let Some(bytes) = rule.request_max_size {
         cx.limit_body(BodyLimit { bytes, refusal: cut_off });
     }
-    let set = &hit.selector.upstreams;
-    let named = cx
-        .head
-        .headers
-        .get("specify-domain")
-        .and_then(|value| value.to_str().ok())
-        .and_then(|url| set.named(url));
-    let endpoint = named
-        .or_else(|| set.choose(rule.load_balance, cx.client_ip()))
-        .ok_or_else(upstreams::no_upstream)?
-        .clone();
+    let endpoint = pick(rule.load_balance, cx).ok_or_else(upstreams::no_upstream)?;
     cx.target = Some(Target {
         endpoint,
         kind: TargetKind::Http,
@@ -199,6 +210,12 @@ fn choose(hit: HitRef<'_>, cx: &mut RequestContext) -> HookResult {
         },
     });
     Ok(Flow::Continue)
+}
+
+/// The upstream that the request itself names.
+fn named<'s>(set: &'s UpstreamSet, cx: &RequestContext) -> Option<&'s Arc<Endpoint>> {
+    let url = cx.head.headers.get("specify-domain")?;
+    set.named(url.to_str().ok()?)
 }
 
 /// The limits of the rule: the summed values of all headers, and the announced length.

@@ -5,8 +5,8 @@
 //! place of the first `{`.
 
 use longmen_core::chain::{
-    CatalogueEntry, Explained, FieldType, Flow, FormField, FormScope, Handle, HandleFault,
-    HandleType, HitRef, Hook, HookResult, Plugin, RequestContext, RuleParts, read_handle,
+    CatalogueEntry, FieldType, Flow, FormField, FormScope, Handle, HandleFault, HandleType, HitRef,
+    Hook, HookResult, Notes, Plugin, RequestContext, RuleParts, read_handle,
 };
 use longmen_core::model::{PluginClass, bool_or_default};
 use rand::Rng;
@@ -155,15 +155,18 @@ impl Plugin for Rewrite {
         Hook::Ready(Ok(Flow::Continue))
     }
 
-    fn explain(&self, hit: HitRef<'_>, cx: &RequestContext) -> Explained {
+    fn explain(&self, hit: HitRef<'_>, cx: &mut RequestContext, notes: &mut Notes) -> HookResult {
         let rule = hit.rule.parts.handle.get::<RewriteRule>();
-        let effect = match rule.and_then(|rule| Some((rule, rewritten(rule, &input(cx))?))) {
-            None => "nothing to do".to_owned(),
-            Some((rule, path)) => {
-                format!("{} % of requests: the upstream's path becomes {path:?}", rule.percentage)
+        match rule.map(|rule| (rule.percentage, rewritten(rule, &input(cx)))) {
+            Some((percentage, Some(path))) => {
+                let becomes = format!("the upstream's path becomes {path:?}");
+                if notes.chance(percentage, becomes, "the path is not rewritten") {
+                    cx.rewrite_uri = Some(path);
+                }
             }
-        };
-        Explained { effect, external: Vec::new() }
+            Some((_, None)) | None => notes.effect("the rule replaces nothing"),
+        }
+        Ok(Flow::Continue)
     }
 }
 

@@ -1,9 +1,9 @@
 //! What the proxy plugins share.
 
 use http::StatusCode;
-use longmen_core::chain::{FieldType, FormField, FormScope, HandleFault, HookResult};
+use longmen_core::chain::{FieldType, FormField, FormScope, HandleFault, HookResult, Target};
 use longmen_core::error::{GatewayError, Reason};
-use longmen_core::upstream::{LoadBalance, UpstreamSet, now_ms};
+use longmen_core::upstream::{LoadBalance, UpstreamSet};
 
 /// A share of 100; absent means always.
 pub(crate) fn percentage(value: Option<i64>) -> Result<u8, Vec<HandleFault>> {
@@ -30,14 +30,12 @@ pub(crate) const fn rule_field(
     FormField { field, scope: FormScope::Rule, field_type, default_value }
 }
 
-/// The upstreams of a selector with what is known about each, for people.
-pub(crate) fn listed(upstreams: &UpstreamSet) -> String {
-    let now = now_ms();
-    let members = upstreams.members().iter();
-    let texts: Vec<String> = members
-        .map(|m| format!("{} (weight {}; {})", m.endpoint, m.weight, m.endpoint.state(now)))
-        .collect();
-    texts.join(", ")
+/// The upstreams of a selector, for people.
+pub(crate) fn one_of(upstreams: &UpstreamSet, target: &Target) -> String {
+    match upstreams.members().len() {
+        0 | 1 => target.endpoint.to_string(),
+        count => format!("one of {count} upstreams by {}", target.policy.balance.name()),
+    }
 }
 
 /// The answer where no selector of a proxy plugin matched.

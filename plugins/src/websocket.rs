@@ -3,19 +3,20 @@
 //! Source: ShenYu 2.7.1, websocket plugin. There the client is told 101 before the upstream is
 //! asked; here the upstream switches first.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use longmen_core::chain::{
-    CatalogueEntry, Explained, FieldType, Flow, Handle, HandleFault, HandleType, HitRef, Hook,
-    HookResult, Plugin, RequestContext, RpcType, RuleParts, Target, TargetKind, TargetPolicy,
+    CatalogueEntry, FieldType, Flow, Handle, HandleFault, HandleType, HitRef, Hook, HookResult,
+    Notes, Plugin, RequestContext, RpcType, RuleParts, Target, TargetKind, TargetPolicy,
     read_handle,
 };
 use longmen_core::model::PluginClass;
-use longmen_core::upstream::LoadBalance;
+use longmen_core::upstream::{Endpoint, LoadBalance};
 use serde::Deserialize;
 
 use crate::handle::{opt_i64, opt_text};
-use crate::upstreams::{self, listed, load_balance, rule_field as field};
+use crate::upstreams::{self, load_balance, rule_field as field};
 
 /// The plugin.
 #[derive(Debug, Clone, Copy, Default)]
@@ -101,29 +102,43 @@ impl Plugin for WebSocket {
         hit: HitRef<'a>,
         cx: &'a mut RequestContext,
     ) -> Hook<'a, HookResult> {
-        let default = WebSocketRule::default();
-        let rule = hit.rule.parts.handle.get::<WebSocketRule>().unwrap_or(&default);
-        let peer = cx.client_ip();
-        // Without an upstream the reference goes on and ends in "no result"; so does the driver.
-        if let Some(endpoint) = hit.selector.upstreams.choose(rule.load_balance, peer) {
-            cx.target = Some(Target {
-                endpoint: endpoint.clone(),
-                kind: TargetKind::WebSocket,
-                policy: TargetPolicy {
-                    timeout: rule.timeout,
-                    retries: 0,
-                    failover: false,
-                    balance: rule.load_balance,
-                },
-            });
-        }
+        let set = &hit.selector.upstreams;
+        choose(hit, cx, |how, cx| set.choose(how, cx.client_ip()).cloned());
         Hook::Ready(Ok(Flow::Continue))
     }
 
-    fn explain(&self, hit: HitRef<'_>, _cx: &RequestContext) -> Explained {
-        Explained {
-            effect: format!("opens a websocket to one of [{}]", listed(&hit.selector.upstreams)),
-            external: Vec::new(),
+    fn explain(&self, hit: HitRef<'_>, cx: &mut RequestContext, notes: &mut Notes) -> HookResult {
+        let set = &hit.selector.upstreams;
+        choose(hit, cx, |how, cx| notes.choose(set, how, cx.client_ip()));
+        match &cx.target {
+            Some(target) => {
+                notes.effect(format!("opens a websocket to {}", upstreams::one_of(set, target)));
+            }
+            None => notes.effect("there is no upstream that could be chosen"),
         }
+        Ok(Flow::Continue)
+    }
+}
+
+/// Chooses the target, if `pick` finds an upstream.
+fn choose(
+    hit: HitRef<'_>,
+    cx: &mut RequestContext,
+    pick: impl FnOnce(LoadBalance, &RequestContext) -> Option<Arc<Endpoint>>,
+) {
+    let default = WebSocketRule::default();
+    let rule = hit.rule.parts.handle.get::<WebSocketRule>().unwrap_or(&default);
+    // Without an upstream the reference goes on and ends in "no result"; so does the driver.
+    if let Some(endpoint) = pick(rule.load_balance, cx) {
+        cx.target = Some(Target {
+            endpoint,
+            kind: TargetKind::WebSocket,
+            policy: TargetPolicy {
+                timeout: rule.timeout,
+                retries: 0,
+                failover: false,
+                balance: rule.load_balance,
+            },
+        });
     }
 }

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use longmen_core::mask::{MASK, is_secret};
 use longmen_core::model::{Condition, MetaData, Plugin, Rule, Selector};
 use longmen_core::snapshot::ConfigState;
 use serde_json::{Map, Value, json};
 
 use crate::config::ClientStrategy;
-
-/// What stands in the place of a secret.
-const MASK: &str = "******";
 
 /// What are plugins there and fixed steps of every request here, with their places.
 ///
@@ -194,14 +192,6 @@ fn mask(value: &mut Value) -> bool {
         }
         _ => false,
     }
-}
-
-fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["password", "secret", "token", "apikey", "accesskey", "privatekey", "decryptkey", "encryptkey"]
-        .iter()
-        .any(|word| name.contains(word))
-        || name == "key"
 }
 
 /// The label by which clients of the reference look a plugin up.

@@ -148,6 +148,16 @@ impl Applier {
         finished(looking.await).await
     }
 
+    /// Asks the publisher itself, on a thread where that may take a moment. Changes wait for `ask`, which
+    /// has to be short whatever is configured.
+    pub(crate) async fn ask<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&Publisher) -> T + Send + 'static,
+    ) -> T {
+        let publisher = self.locked().await;
+        finished(spawn_blocking(move || ask(&publisher)).await).await
+    }
+
     /// Applies what was written at this gateway itself, in one step. The version in force stays.
     pub(crate) async fn local(&self, frames: Vec<Frame>) -> Published {
         let told = Arc::clone(&self.told);

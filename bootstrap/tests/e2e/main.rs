@@ -2,6 +2,7 @@
 
 mod bad_clients;
 mod edge;
+mod explain;
 mod fake_admin;
 mod fed;
 mod field_cases;

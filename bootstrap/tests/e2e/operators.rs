@@ -9,15 +9,15 @@ use crate::fake_admin::FakeAdmin;
 use crate::standard::routed;
 use crate::support::{client, gateway, get, stop, until, upstream};
 
-const KEY: &str = "open sesame";
+pub(crate) const KEY: &str = "open sesame";
 
-fn local_keys(more: &str) -> String {
+pub(crate) fn local_keys(more: &str) -> String {
     let hash: String = Sha512::digest(KEY).iter().map(|byte| format!("{byte:02x}")).collect();
     format!("  compat: standard\n  local:\n    enabled: true\n    sha512Key: {hash}\n{more}")
 }
 
 /// Calls a gateway with the key, or another one.
-async fn call_as(
+pub(crate) async fn call_as(
     gateway: &RunningGateway,
     key: Option<&str>,
     method: &str,
@@ -36,7 +36,7 @@ async fn call_as(
     (answer.status().as_u16(), answer.text().await.unwrap())
 }
 
-async fn post(gateway: &RunningGateway, path: &str, body: &Value) -> String {
+pub(crate) async fn post(gateway: &RunningGateway, path: &str, body: &Value) -> String {
     let (status, text) = call_as(gateway, Some(KEY), "POST", path, Some(body)).await;
     assert_eq!(status, 200, "{path}: {text}");
     text
@@ -55,11 +55,11 @@ async fn managed(gateway: &RunningGateway, path: &str) -> Value {
     serde_json::from_str(&answer.text().await.unwrap()).unwrap()
 }
 
-fn uri(path: &str) -> Value {
+pub(crate) fn uri(path: &str) -> Value {
     json!([{"paramType": "uri", "operator": "match", "paramName": "/", "paramValue": path}])
 }
 
-fn handler(origin: &Origin) -> String {
+pub(crate) fn handler(origin: &Origin) -> String {
     let url = origin.addr().to_string();
     json!([{"upstreamHost": "localhost", "protocol": "http://", "upstreamUrl": url, "weight": 50,
         "status": true, "timestamp": 0, "warmup": 0}])

@@ -1,6 +1,7 @@
 //! Runs the plugins of a snapshot over one request, and the upstream call after them.
 
 mod around;
+mod as_sent;
 mod body;
 mod deliver;
 mod head;
@@ -16,6 +17,8 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout_at};
 use tracing::{debug, warn};
 
+pub(crate) use as_sent::as_sent;
+pub(crate) use head::{Found, find, keep_end_to_end, other_form, protocol, unavailable};
 pub(super) use tunnel::Switched;
 pub use tunnel::{TunnelLimits, TunnelTotals, Tunnels};
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Response, response};
 
-use super::{BodyFilter, CatalogueEntry, Completion, Handle, HandleFault, RequestContext};
+use super::{BodyFilter, CatalogueEntry, Completion, Handle, HandleFault, Notes, RequestContext};
 use crate::body::Body;
 use crate::error::{GatewayError, Reason};
 use crate::snapshot::{RuleHead, SelectorHead};
@@ -201,15 +201,6 @@ pub trait Around: Send {
     ) -> Pin<Box<dyn Future<Output = Result<Response<Body>, GatewayError>> + Send + 'a>>;
 }
 
-/// What a hook would do, in words; nothing was done.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Explained {
-    /// The effect, for a person.
-    pub effect: String,
-    /// External calls that the real hook would make; they were not made.
-    pub external: Vec<String>,
-}
-
 /// A named step of the chain.
 ///
 /// Everything but the hooks runs at sync time. All hooks have a default that does nothing; a hook is
@@ -251,7 +242,7 @@ pub trait Plugin: Debug + Send + Sync + 'static {
         true
     }
 
-    /// No selector matched.
+    /// No selector matched. Changes nothing but the context.
     ///
     /// # Errors
     /// The answer of plugins that must not be missed.
@@ -259,7 +250,7 @@ pub trait Plugin: Debug + Send + Sync + 'static {
         Ok(Flow::Continue)
     }
 
-    /// A selector matched, but none of its rules.
+    /// A selector matched, but none of its rules. Changes nothing but the context.
     ///
     /// # Errors
     /// The answer of plugins that must not be missed.
@@ -344,7 +335,16 @@ pub trait Plugin: Debug + Send + Sync + 'static {
     /// The request is over. Called exactly once for every hit that asked for it.
     fn completion(&self, _hit: &mut Hit, _completion: &Completion) {}
 
-    /// The twin of the hooks: what [`Plugin::request_head`] and the later hooks would do for this
-    /// hit. Changes nothing, waits for nothing; chance is told as a percentage.
-    fn explain(&self, hit: HitRef<'_>, cx: &RequestContext) -> Explained;
+    /// The twin of [`Plugin::request_head`], for a context that was made to explain a request.
+    ///
+    /// It does to the context what the hook would do, by the same code, so that later plugins are asked
+    /// as they would be; and it tells `notes` of that and of what the later hooks would do. It changes
+    /// nothing else and waits for nothing: limiters, breakers and balancers say what they *would*
+    /// answer, chance is decided by [`Notes::chance`], external calls are named, not made, and
+    /// nothing is kept or spawned. [`Plugin::applies`], [`Plugin::no_selector`] and
+    /// [`Plugin::no_rule`] are asked as they are.
+    ///
+    /// # Errors
+    /// What the hook would fail with.
+    fn explain(&self, hit: HitRef<'_>, cx: &mut RequestContext, notes: &mut Notes) -> HookResult;
 }

@@ -4,6 +4,7 @@ mod complaints;
 mod cut_off;
 mod delivery;
 mod ejection;
+mod explained;
 mod harness;
 mod plugins;
 mod time_limits;

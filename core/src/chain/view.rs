@@ -10,18 +10,18 @@ use crate::condition::{ContextField, RequestView, header_text, headers_cookie, q
 
 /// The view of a request at one moment of the chain: the effective path is fixed, everything else is
 /// looked up when asked.
-pub(super) struct View<'a> {
+pub(crate) struct View<'a> {
     cx: &'a RequestContext,
     path: Cow<'a, str>,
 }
 
 impl<'a> View<'a> {
-    pub(super) fn new(cx: &'a RequestContext) -> Self {
+    pub(crate) fn new(cx: &'a RequestContext) -> Self {
         Self { cx, path: cx.effective_path() }
     }
 
     /// The same request as a guard sees it on the canonical form of its path.
-    pub(super) fn canonical(cx: &'a RequestContext, path: &'a str) -> Self {
+    pub(crate) fn canonical(cx: &'a RequestContext, path: &'a str) -> Self {
         Self { cx, path: Cow::Borrowed(path) }
     }
 }

@@ -18,6 +18,7 @@ use tower::{Layer, Service};
 
 pub use rules::{CrossFault, CrossOptions, CrossRules};
 
+use super::{Admission, Admitted};
 use crate::body::Body;
 use crate::chain::{Inbound, answer_early};
 use crate::error::{ErrorStatus, GatewayError, is_grpc};
@@ -63,15 +64,30 @@ enum Foreign {
     Yes(Option<HeaderValue>),
 }
 
-impl<S> Cross<S> {
-    fn foreign(&self, request: &Request<Inbound>) -> Foreign {
-        let (Some(rules), Some(origin)) = (&self.rules, request.headers().get(ORIGIN)) else {
-            return Foreign::No;
+impl Foreign {
+    fn of(rules: Option<&CrossRules>, request: &Request<Inbound>) -> Self {
+        let (Some(rules), Some(origin)) = (rules, request.headers().get(ORIGIN)) else {
+            return Self::No;
         };
         if rules::is_own(origin, request) {
-            return Foreign::No;
+            return Self::No;
         }
-        Foreign::Yes(rules.allows(origin, request).then(|| origin.clone()))
+        Self::Yes(rules.allows(origin, request).then(|| origin.clone()))
+    }
+}
+
+/// The part of [`CrossLayer`] that answers requests, for who only asks what would be answered.
+#[derive(Debug, Clone)]
+pub struct Preflight(pub Option<Arc<CrossRules>>);
+
+impl Admission for Preflight {
+    fn admit(&self, request: &mut Request<Inbound>) -> Admitted {
+        match Foreign::of(self.0.as_deref(), request) {
+            Foreign::Yes(allowed) if *request.method() == Method::OPTIONS => {
+                Admitted::Answer(preflight(self.0.as_deref().zip(allowed)))
+            }
+            Foreign::No | Foreign::Yes(_) => Admitted::Pass,
+        }
     }
 }
 
@@ -89,7 +105,7 @@ where
     }
 
     fn call(&mut self, request: Request<Inbound>) -> Self::Future {
-        let allowed = match self.foreign(&request) {
+        let allowed = match Foreign::of(self.rules.as_deref(), &request) {
             Foreign::No => None,
             Foreign::Yes(allowed) if *request.method() == Method::OPTIONS => {
                 let answer = preflight(self.rules.as_deref().zip(allowed));

@@ -84,12 +84,17 @@ impl Entry {
     /// Whether it applies to the request.
     #[must_use]
     pub fn applies<V: RequestView + ?Sized>(&self, view: &V) -> bool {
-        self.enabled
-            && match self.kind {
-                EntryKind::Full | EntryKind::Other => true,
-                EntryKind::Custom => !self.conditions.is_empty() && self.conditions.matches(view),
-                EntryKind::Rule => self.conditions.matches(view),
-            }
+        self.enabled && self.would_apply(view)
+    }
+
+    /// Whether it applies to the request, or would if it were enabled.
+    #[must_use]
+    pub fn would_apply<V: RequestView + ?Sized>(&self, view: &V) -> bool {
+        match self.kind {
+            EntryKind::Full | EntryKind::Other => true,
+            EntryKind::Custom => !self.conditions.is_empty() && self.conditions.matches(view),
+            EntryKind::Rule => self.conditions.matches(view),
+        }
     }
 
     /// Whether it could apply to a request with this path; see

@@ -9,6 +9,7 @@
 //! index while the next one is being made.
 
 mod bucket;
+mod considered;
 mod grams;
 mod hash;
 mod keys;
@@ -19,13 +20,13 @@ mod trie;
 use std::sync::{Arc, OnceLock};
 
 use self::bucket::{Best, Request};
+pub use self::considered::Considered;
 use self::path::Segments;
 use self::trie::{Reached, Trie};
 use super::cache::{MatchCache, MatchCacheOptions};
 use super::map::Map;
-use super::{EntryOutcome, Linear, Matchable, Planted, planted};
+use super::{Linear, Matchable, Planted, planted};
 use crate::condition::{Hint, PathTest, RequestView};
-use crate::model::Condition;
 
 /// Up to this many entries a list asked one by one is faster than the way through the tree.
 const LINEAR_UP_TO: usize = 8;
@@ -97,6 +98,16 @@ impl<M: Matchable + Clone + Send + Sync + 'static> Index<M> {
             return self.find_cached(cache, &reached, &request);
         }
         Self::first(&reached, &request)
+    }
+
+    /// The same without the match cache, which is neither asked nor told: what only looks leaves no
+    /// trace.
+    #[must_use]
+    pub fn look<V: RequestView + ?Sized>(&self, view: &V) -> Option<&M> {
+        match &self.linear {
+            Some(linear) => linear.find(view),
+            None => Self::first(&self.reach(view.effective_path()), &Request { view }),
+        }
     }
 
     /// Puts an entry in place of the one with its id. [`finish`](Self::finish) ends a row of changes.
@@ -213,16 +224,6 @@ impl<M: Matchable + Clone + Send + Sync + 'static> Index<M> {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// What every entry makes of the request, in the order of precedence; see [`Linear::explain`].
-    #[must_use]
-    pub fn explain<V, F>(&self, view: &V, texts: F) -> Vec<EntryOutcome>
-    where
-        V: RequestView + ?Sized,
-        F: for<'m> Fn(&'m M) -> &'m [Condition],
-    {
-        Linear::new(self.items()).explain(view, |item| texts(item))
     }
 
     fn items(&self) -> Vec<M> {

@@ -20,7 +20,7 @@ pub struct EntryOutcome {
     pub verdict: Verdict,
     /// Whether it is the one that is used.
     pub chosen: bool,
-    /// Its conditions, one by one; empty for a disabled entry and for kinds that look at none.
+    /// Its conditions, one by one; empty for kinds that look at none.
     pub conditions: Vec<ConditionOutcome>,
 }
 
@@ -137,9 +137,9 @@ impl Entry {
             EntryKind::Custom | EntryKind::Rule if self.applies(view) => Verdict::Met,
             EntryKind::Custom | EntryKind::Rule => Verdict::NotMet,
         };
-        let conditions = match verdict {
-            Verdict::Met | Verdict::NotMet => self.conditions.explain(texts, view),
-            Verdict::Always | Verdict::Disabled | Verdict::NoConditions => Vec::new(),
+        let conditions = match self.kind {
+            EntryKind::Custom | EntryKind::Rule => self.conditions.explain(texts, view),
+            EntryKind::Full | EntryKind::Other => Vec::new(),
         };
         EntryOutcome { id: (*self.id).to_owned(), verdict, chosen, conditions }
     }

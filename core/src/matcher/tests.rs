@@ -197,7 +197,7 @@ fn the_explanation_names_the_one_that_is_used_and_why_the_others_are_not() {
         told,
         [
             ("both", Verdict::NotMet, false, 2),
-            ("off", Verdict::Disabled, false, 0),
+            ("off", Verdict::Disabled, false, 1),
             ("first", Verdict::Met, true, 1),
             ("second", Verdict::Met, false, 1),
             ("empty", Verdict::NoConditions, false, 0),

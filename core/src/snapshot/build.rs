@@ -111,6 +111,10 @@ impl Builder {
         Snapshot { position, ready: true, plugins, metadata: Arc::clone(&self.metadata) }
     }
 
+    pub(super) const fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
     /// Whether anything of the plugin is compiled.
     pub(super) fn is_active(&self, plugin: &str) -> bool {
         self.plugins.contains_key(plugin)

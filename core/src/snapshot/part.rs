@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::MetadataIndex;
 use crate::chain::{Handle, Plugin, RuleParts};
 use crate::condition::RequestView;
-use crate::matcher::{Entry, EntryKind, Index, Map, Matchable};
+use crate::matcher::{Entry, EntryKind, Index, Live, Map, Matchable, Search};
 use crate::model::PluginClass;
 use crate::upstream::UpstreamSet;
 
@@ -131,15 +131,28 @@ pub enum Selected<'s> {
 }
 
 impl PluginPart {
-    /// Chooses selector and rule for a request. No side effects.
+    /// Chooses selector and rule for a request. No side effects but those of match caches.
     ///
     /// Source: ShenYu 2.7.1, selection algorithm, executed.
     #[must_use]
     pub fn select<'s, V: RequestView + ?Sized>(&'s self, view: &V) -> Selected<'s> {
+        self.select_by(&Live, view)
+    }
+
+    /// The same, with the lists asked in a way of choice.
+    #[must_use]
+    pub fn select_by<'s, S, V>(&'s self, search: &S, view: &V) -> Selected<'s>
+    where
+        S: Search,
+        V: RequestView + ?Sized,
+    {
         if may_be_meant(self.selectors.blocked(), view) {
             return Selected::Blocked;
         }
-        let Some(selector) = self.find(view) else { return Selected::NoSelector };
+        let Some(selector) = search.search(&self.selectors, view).and_then(|key| self.part_of(key))
+        else {
+            return Selected::NoSelector;
+        };
         if !selector.continued {
             return Selected::Rule(selector, &selector.default_rule);
         }
@@ -148,7 +161,9 @@ impl PluginPart {
         }
         let rule = match selector.entry.kind {
             EntryKind::Full => selector.rules.last_by_sort(),
-            EntryKind::Custom | EntryKind::Other | EntryKind::Rule => selector.rules.find(view),
+            EntryKind::Custom | EntryKind::Other | EntryKind::Rule => {
+                search.search(&selector.rules, view)
+            }
         };
         match rule {
             Some(rule) => Selected::Rule(selector, &rule.head),
@@ -156,15 +171,21 @@ impl PluginPart {
         }
     }
 
-    /// The selector that applies, if any.
-    fn find<V: RequestView + ?Sized>(&self, view: &V) -> Option<&Arc<SelectorPart>> {
-        self.selectors.find(view).and_then(|key| self.parts.get(key.slot))
+    /// The selector behind its matching side.
+    #[must_use]
+    pub fn part_of(&self, key: &SelectorKey) -> Option<&Arc<SelectorPart>> {
+        self.parts.get(key.slot)
     }
 
     /// Whether the selectors of a guard that is missing are meant for this request.
     #[must_use]
-    pub fn is_meant_for<V: RequestView + ?Sized>(&self, view: &V) -> bool {
-        may_be_meant(self.selectors.blocked(), view) || self.selectors.find(view).is_some()
+    pub fn is_meant_for<S, V>(&self, search: &S, view: &V) -> bool
+    where
+        S: Search,
+        V: RequestView + ?Sized,
+    {
+        may_be_meant(self.selectors.blocked(), view)
+            || search.search(&self.selectors, view).is_some()
     }
 }
 

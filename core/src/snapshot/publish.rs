@@ -96,6 +96,24 @@ impl Publisher {
         &self.state
     }
 
+    /// The snapshot in force.
+    #[must_use]
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.store.load_full()
+    }
+
+    /// The plugins that configuration is compiled for.
+    #[must_use]
+    pub const fn registry(&self) -> &Registry {
+        self.builder.registry()
+    }
+
+    /// What of an object is not in force as configured.
+    #[must_use]
+    pub fn faults_of(&self, group: Group, id: &str) -> &[GatewayFault] {
+        self.faults.get(&(group, id.to_owned())).map_or(&[], Vec::as_slice)
+    }
+
     /// Where the snapshot in force stands.
     #[must_use]
     pub fn position(&self) -> Position {

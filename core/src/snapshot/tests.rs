@@ -1,5 +1,6 @@
 //! Snapshots with indexes choose what snapshots of plain lists choose, whatever happened before.
 
+mod explained;
 mod field_cases;
 mod golden;
 
@@ -14,8 +15,8 @@ use super::{
     SnapshotStore,
 };
 use crate::chain::{
-    CatalogueEntry, Explained, Flow, Handle, HandleFault, HitRef, Hook, HookResult, Plugin,
-    Registry, RequestContext, RuleParts,
+    CatalogueEntry, Flow, Handle, HandleFault, HitRef, Hook, HookResult, Notes, Plugin, Registry,
+    RequestContext, RuleParts,
 };
 use crate::condition::tests::Request;
 use crate::matcher::tests::generate::{Draft, pick, request, vary};
@@ -85,8 +86,8 @@ impl Plugin for Idle {
         Hook::Ready(Ok(Flow::Continue))
     }
 
-    fn explain(&self, _hit: HitRef<'_>, _cx: &RequestContext) -> Explained {
-        Explained { effect: String::new(), external: Vec::new() }
+    fn explain(&self, _: HitRef<'_>, _: &mut RequestContext, _: &mut Notes) -> HookResult {
+        Ok(Flow::Continue)
     }
 }
 

@@ -7,6 +7,7 @@
 //! warming up, or when others were tried before, the others are looked at one by one: the shares
 //! come out as if the list held just the eligible ones with the weights they have now.
 
+mod chances;
 mod eligible;
 mod hash;
 mod least;
@@ -18,6 +19,8 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::{Endpoint, Member, UpstreamSet};
+pub use chances::Share;
+pub(super) use chances::{only, shares};
 use eligible::Eligible;
 
 /// How an upstream is chosen.
@@ -56,6 +59,19 @@ impl LoadBalance {
             "shortestResponse" => Self::ShortestResponse,
             _ => return None,
         })
+    }
+
+    /// The configured name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Random => "random",
+            Self::RoundRobin => "roundRobin",
+            Self::Hash => "hash",
+            Self::LeastActive => "leastActive",
+            Self::P2c => "p2c",
+            Self::ShortestResponse => "shortestResponse",
+        }
     }
 
     /// Whether it looks at times to the response head, which are then measured.

@@ -173,6 +173,12 @@ impl Endpoint {
         under_way(self.counts.load(Ordering::Relaxed))
     }
 
+    /// Whether one more request would be refused.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.in_flight() >= self.options.max_in_flight
+    }
+
     /// Average time to the response head as of `now`, in microseconds; 0 before the first sample.
     pub(super) fn latency_us(&self, now: u64) -> f64 {
         self.latency.at(now)
@@ -242,15 +248,30 @@ impl Endpoint {
     /// least 1. There the time counts from a date that the wire may carry; here from when this
     /// gateway first saw it.
     pub(super) fn warm_weight(&self, weight: u32, warmup_ms: u64, now: u64) -> u32 {
+        match self.still_warming(warmup_ms, now) {
+            Some(uptime) => grown(uptime, warmup_ms, weight),
+            None => {
+                if self.warming.load(Ordering::Relaxed) {
+                    self.warming.store(false, Ordering::Relaxed);
+                }
+                weight
+            }
+        }
+    }
+
+    /// The same for who only looks.
+    pub(super) fn weight_at(&self, weight: u32, warmup_ms: u64, now: u64) -> u32 {
+        let uptime = self.still_warming(warmup_ms, now);
+        uptime.map_or(weight, |uptime| grown(uptime, warmup_ms, weight))
+    }
+
+    /// For how long it has been there, while its weight grows.
+    fn still_warming(&self, warmup_ms: u64, now: u64) -> Option<u64> {
         if !self.warming.load(Ordering::Relaxed) {
-            return weight;
+            return None;
         }
         let uptime = now.saturating_sub(self.first_seen);
-        if uptime >= warmup_ms {
-            self.warming.store(false, Ordering::Relaxed);
-            return weight;
-        }
-        grown(uptime, warmup_ms, weight)
+        (uptime < warmup_ms).then_some(uptime)
     }
 
     /// Whether round robin stops at it, which it does in `share` of its turns, spread evenly.

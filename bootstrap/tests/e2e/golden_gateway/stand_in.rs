@@ -1,7 +1,7 @@
 //! A plugin that stands in for `request`, which this build lacks: the host of the client is kept.
 
 use longmen_core::chain::{
-    CatalogueEntry, Explained, Flow, Handle, HandleFault, HitRef, Hook, HookResult, Plugin,
+    CatalogueEntry, Flow, Handle, HandleFault, HitRef, Hook, HookResult, Notes, Plugin,
     RequestContext, RuleParts,
 };
 use longmen_core::model::PluginClass;
@@ -40,7 +40,11 @@ impl Plugin for PreserveHost {
         Hook::Ready(Ok(Flow::Continue))
     }
 
-    fn explain(&self, _: HitRef<'_>, _: &RequestContext) -> Explained {
-        Explained { effect: "keeps the client's host".to_owned(), external: Vec::new() }
+    fn explain(&self, hit: HitRef<'_>, cx: &mut RequestContext, notes: &mut Notes) -> HookResult {
+        cx.preserve_host = hit.rule.parts.handle.get::<bool>().is_some_and(|keeps| *keeps);
+        if cx.preserve_host {
+            notes.effect("keeps the client's host");
+        }
+        Ok(Flow::Continue)
     }
 }

@@ -1,6 +1,7 @@
 //! The request head: protocol, then plugin by plugin.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderValue, Response, StatusCode};
@@ -11,15 +12,16 @@ use crate::chain::view::View;
 use crate::chain::{Flow, Hit, HitRef, HookResult, RequestContext, RpcType};
 use crate::condition::{RequestView, canonical};
 use crate::error::{ErrorStatus, Fault, GatewayError, Reason};
+use crate::matcher::{Live, Search};
 use crate::model::PluginClass;
-use crate::snapshot::{PluginPart, Selected, Snapshot};
+use crate::snapshot::{PluginPart, Selected, SelectorPart, Snapshot};
 use crate::upstream::strip_hop_by_hop;
 
 /// Decides the protocol: the client's word where that is honoured, a websocket handshake, what
 /// metadata says of the path, else HTTP.
 ///
 /// Source: ShenYu 2.7.1, global plugin. There any word a client sends is taken.
-pub(super) fn protocol(
+pub(crate) fn protocol(
     cx: &mut RequestContext,
     snapshot: &Snapshot,
     options: &DriverOptions,
@@ -68,7 +70,7 @@ fn rpc_type(name: &str) -> RpcType {
 /// Takes away what was meant for this connection alone, before a plugin runs: what plugins set is
 /// not the client's to take away by naming it in `Connection`. Of a websocket handshake `Upgrade`
 /// stays, and of `Connection` that word.
-pub(super) fn keep_end_to_end(cx: &mut RequestContext) {
+pub(crate) fn keep_end_to_end(cx: &mut RequestContext) {
     let headers = &mut cx.head.headers;
     if cx.rpc_type != RpcType::WebSocket {
         return strip_hop_by_hop(headers);
@@ -98,16 +100,7 @@ pub(super) async fn run(
         if let Flow::Respond(response) = one(cx, part, None).await? {
             return Ok(Some(response));
         }
-        if part.class != PluginClass::Guard {
-            continue;
-        }
-        // A guard judges both forms of the path it matches on; whichever refuses, counts.
-        let other_form = match cx.effective_path() {
-            Cow::Borrowed(_) => raw_form.as_deref().map(Cow::Borrowed),
-            // A plugin moved it.
-            Cow::Owned(moved) => canonical(&moved).map(Cow::Owned),
-        };
-        if let Some(path) = other_form
+        if let Some(path) = other_form(cx, part, raw_form.as_deref())
             && let Flow::Respond(response) = one(cx, part, Some(&path)).await?
         {
             return Ok(Some(response));
@@ -116,11 +109,35 @@ pub(super) async fn run(
     Ok(None)
 }
 
-enum Found<'s> {
+/// The form of the path on which a guard is asked once more: it judges both forms of the path that it
+/// matches on, and whichever refuses, counts. `raw_form` is the canonical form of the raw path, where
+/// that is another one.
+pub(crate) fn other_form<'p>(
+    cx: &RequestContext,
+    part: &PluginPart,
+    raw_form: Option<&'p str>,
+) -> Option<Cow<'p, str>> {
+    if part.class != PluginClass::Guard {
+        return None;
+    }
+    match cx.effective_path() {
+        Cow::Borrowed(_) => raw_form.map(Cow::Borrowed),
+        // A plugin moved it.
+        Cow::Owned(moved) => canonical(&moved).map(Cow::Owned),
+    }
+}
+
+/// What becomes of a request at one plugin, before anything of the plugin runs.
+pub(crate) enum Found<'s> {
+    /// The plugin does not look at such requests, or is missing and was not meant for this one.
     Nothing,
+    /// No selector applies.
     NoSelector,
-    NoRule,
-    Hit(HitRef<'s>),
+    /// A selector applies, but none of its rules.
+    NoRule(&'s Arc<SelectorPart>),
+    /// Both.
+    Hit(&'s Arc<SelectorPart>, HitRef<'s>),
+    /// The plugin is a guard that was meant for this request and cannot run.
     Unavailable,
 }
 
@@ -130,7 +147,7 @@ async fn one(cx: &mut RequestContext, part: &PluginPart, path: Option<&str>) -> 
             None => View::new(cx),
             Some(path) => View::canonical(cx, path),
         };
-        find(cx, part, &view)
+        find(cx, part, &view, &Live)
     };
     let Some(plugin) = &part.run else {
         return match found {
@@ -142,8 +159,8 @@ async fn one(cx: &mut RequestContext, part: &PluginPart, path: Option<&str>) -> 
         Found::Nothing => return Ok(Flow::Continue),
         Found::Unavailable => return Err(unavailable(part)),
         Found::NoSelector => return plugin.no_selector(cx),
-        Found::NoRule => return plugin.no_rule(cx),
-        Found::Hit(hit) => hit,
+        Found::NoRule(_) => return plugin.no_rule(cx),
+        Found::Hit(_, hit) => hit,
     };
     // Registered before it runs: cut off while it waits, the request is completed all the same.
     let later = hit.rule.parts.later();
@@ -162,25 +179,34 @@ async fn one(cx: &mut RequestContext, part: &PluginPart, path: Option<&str>) -> 
     flow
 }
 
-fn find<'s>(cx: &RequestContext, part: &'s PluginPart, view: &impl RequestView) -> Found<'s> {
+/// Chooses selector and rule of a plugin. Nothing of the plugin runs but [`Plugin::applies`].
+///
+/// [`Plugin::applies`]: crate::chain::Plugin::applies
+pub(crate) fn find<'s>(
+    cx: &RequestContext,
+    part: &'s PluginPart,
+    view: &impl RequestView,
+    search: &impl Search,
+) -> Found<'s> {
     let Some(plugin) = &part.run else {
-        return if part.is_meant_for(view) { Found::Unavailable } else { Found::Nothing };
+        return if part.is_meant_for(search, view) { Found::Unavailable } else { Found::Nothing };
     };
     if !plugin.applies(cx) {
         return Found::Nothing;
     }
-    match part.select(view) {
+    match part.select_by(search, view) {
         Selected::NoSelector => Found::NoSelector,
-        Selected::NoRule(_) => Found::NoRule,
+        Selected::NoRule(selector) => Found::NoRule(selector),
         Selected::Blocked => Found::Unavailable,
         Selected::Rule(selector, rule) => {
-            Found::Hit(HitRef { config: &part.config, selector: &selector.head, rule })
+            let hit = HitRef { config: &part.config, selector: &selector.head, rule };
+            Found::Hit(selector, hit)
         }
     }
 }
 
 /// A guard that cannot run was meant for this request.
-fn unavailable(part: &PluginPart) -> GatewayError {
+pub(crate) fn unavailable(part: &PluginPart) -> GatewayError {
     let why = if part.run.is_some() {
         "has a selector or rule that cannot be used"
     } else {

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use http::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, TRANSFER_ENCODING, UPGRADE};
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use tokio::runtime::Handle;
@@ -57,10 +57,7 @@ pub(super) async fn open(
     };
     let seat = tunnels.enter()?;
     cx.body = Body::empty();
-    let mut request = upstream_request(cx, target)?;
-    request.extensions_mut().remove::<OnUpgrade>();
-    request.headers_mut().insert(CONNECTION, HeaderValue::from_static("Upgrade"));
-    request.headers_mut().insert(UPGRADE, HeaderValue::from_static("websocket"));
+    let request = handshake(cx, target)?;
     let switched = timeout(target.policy.timeout, client.upgrade(&target.endpoint, request)).await;
     let tunnel = match switched {
         Err(_) => return Err(too_slow(target)),
@@ -83,6 +80,18 @@ pub(super) async fn open(
     let endpoint = Arc::clone(&target.endpoint);
     cx.switched = Some(Box::new(Switched { client: client_side, upstream: io, endpoint, seat }));
     Ok(Response::from_parts(head, Body::empty()))
+}
+
+/// The handshake as the upstream gets it.
+pub(super) fn handshake(
+    cx: &mut RequestContext,
+    target: &Target,
+) -> Result<Request<Body>, GatewayError> {
+    let mut request = upstream_request(cx, target)?;
+    request.extensions_mut().remove::<OnUpgrade>();
+    request.headers_mut().insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    request.headers_mut().insert(UPGRADE, HeaderValue::from_static("websocket"));
+    Ok(request)
 }
 
 impl Switched {

@@ -49,6 +49,11 @@ impl Scripted {
         self.seen.lock().unwrap().iter().map(|(head, _)| head.clone()).collect()
     }
 
+    /// Forgets what was sent so far.
+    pub(super) fn forget(&self) {
+        self.seen.lock().unwrap().clear();
+    }
+
     pub(super) fn bodies(&self) -> Vec<Bytes> {
         self.seen.lock().unwrap().iter().map(|(_, body)| body.clone()).collect()
     }
@@ -97,6 +102,7 @@ pub(super) struct Harness {
     pub(super) driver: Driver,
     pub(super) upstream: Arc<Scripted>,
     pub(super) watch: Watch,
+    pub(super) publisher: Publisher,
 }
 
 impl Harness {
@@ -123,7 +129,7 @@ impl Harness {
             tokio::runtime::Handle::current(),
             || 0,
         );
-        Self { driver, upstream, watch }
+        Self { driver, upstream, watch, publisher }
     }
 
     pub(super) fn request(method: &str, path: &str, body: Bytes) -> Request<Inbound> {

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::future::Future;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,13 +14,13 @@ use serde::Deserialize;
 
 use crate::body::Body;
 use crate::chain::{
-    Around, Attempt, BodyFilter, BodyFlow, BodyMode, CatalogueEntry, Completion, Explained, Flow,
-    Handle, HandleFault, Hit, HitRef, Hook, HookResult, Hooks, NotRetried, Plugin, Registry,
+    Around, Attempt, BodyFilter, BodyFlow, BodyMode, CatalogueEntry, Completion, Flow, Handle,
+    HandleFault, Hit, HitRef, Hook, HookResult, Hooks, NotRetried, Notes, Plugin, Registry,
     RequestContext, RuleParts, Target, TargetKind, TargetPolicy, read_handle,
 };
 use crate::error::{Fault, GatewayError, Reason};
 use crate::model::PluginClass;
-use crate::upstream::LoadBalance;
+use crate::upstream::{Endpoint, LoadBalance};
 
 /// What the plugins saw, for assertions.
 #[derive(Debug, Clone, Default)]
@@ -44,6 +45,11 @@ impl Watch {
 
     pub(super) fn completions(&self) -> Vec<String> {
         self.0.completions.lock().unwrap().clone()
+    }
+
+    /// Forgets what was completed so far.
+    pub(super) fn forget(&self) {
+        self.0.completions.lock().unwrap().clear();
     }
 
     pub(super) fn attempts(&self) -> Vec<String> {
@@ -157,50 +163,13 @@ impl Plugin for TestPlugin {
             cx.keep(self.watch.hold());
         }
         match self.entry.name {
-            "guard" => Hook::Ready(Err(GatewayError::new(
-                Fault::Client,
-                Reason::PluginRefused,
-                StatusCode::FORBIDDEN,
-                "not for you",
-            ))),
-            "canned" => {
-                let mut response = Response::new(Body::from("canned"));
-                *response.status_mut() = StatusCode::IM_A_TEAPOT;
-                Hook::Ready(Ok(Flow::Respond(response)))
-            }
-            // From here on the request is matched without /moved.
-            "mover" => {
-                let path = cx.raw_path();
-                let rest = path.strip_prefix("/moved").unwrap_or(path).to_owned();
-                cx.rewrite_context_path = Some(String::new());
-                cx.real_url = Some(rest);
-                Hook::Ready(Ok(Flow::Continue))
-            }
-            "header-edit" => {
-                cx.head.headers.insert("x-edited", HeaderValue::from_static("request"));
-                Hook::Ready(Ok(Flow::Continue))
-            }
             "slow-call" => {
                 let millis = hit.rule.parts.handle.get::<Settings>().map_or(0, |s| s.millis);
                 Hook::pending(external_call(Duration::from_millis(millis)))
             }
-            "proxy" => {
-                let default = Settings::default();
-                let settings = hit.rule.parts.handle.get::<Settings>().unwrap_or(&default);
-                let millis = if settings.timeout == 0 { 5000 } else { settings.timeout };
-                let policy = TargetPolicy {
-                    timeout: Duration::from_millis(millis),
-                    retries: settings.retry,
-                    failover: settings.failover,
-                    balance: LoadBalance::from_name(&settings.load_balance).unwrap_or_default(),
-                };
-                let peer = cx.connection.peer.ip();
-                let endpoint = hit.selector.upstreams.choose(policy.balance, peer).cloned();
-                let kind = TargetKind::Http;
-                cx.target = endpoint.map(|endpoint| Target { endpoint, kind, policy });
-                Hook::Ready(Ok(Flow::Continue))
-            }
-            _ => Hook::Ready(Ok(Flow::Continue)),
+            name => Hook::Ready(head(name, hit, cx, |how, peer| {
+                hit.selector.upstreams.choose(how, peer).cloned()
+            })),
         }
     }
 
@@ -276,13 +245,65 @@ impl Plugin for TestPlugin {
         ));
     }
 
-    fn explain(&self, _hit: HitRef<'_>, _cx: &RequestContext) -> Explained {
-        let external = match self.entry.name {
-            "slow-call" => vec!["an external service".to_owned()],
-            _ => Vec::new(),
-        };
-        Explained { effect: format!("runs {}", self.entry.name), external }
+    fn explain(&self, hit: HitRef<'_>, cx: &mut RequestContext, notes: &mut Notes) -> HookResult {
+        notes.effect(format!("runs {}", self.entry.name));
+        if self.entry.name == "slow-call" {
+            notes.external("an external service");
+            return Ok(Flow::Continue);
+        }
+        let set = &hit.selector.upstreams;
+        head(self.entry.name, hit, cx, |how, peer| notes.choose(set, how, peer))
     }
+}
+
+/// What the plugins do that wait for nothing.
+fn head(
+    name: &str,
+    hit: HitRef<'_>,
+    cx: &mut RequestContext,
+    pick: impl FnOnce(LoadBalance, IpAddr) -> Option<Arc<Endpoint>>,
+) -> HookResult {
+    match name {
+        "guard" => {
+            return Err(GatewayError::new(
+                Fault::Client,
+                Reason::PluginRefused,
+                StatusCode::FORBIDDEN,
+                "not for you",
+            ));
+        }
+        "canned" => {
+            let mut response = Response::new(Body::from("canned"));
+            *response.status_mut() = StatusCode::IM_A_TEAPOT;
+            return Ok(Flow::Respond(response));
+        }
+        // From here on the request is matched without /moved.
+        "mover" => {
+            let path = cx.raw_path();
+            let rest = path.strip_prefix("/moved").unwrap_or(path).to_owned();
+            cx.rewrite_context_path = Some(String::new());
+            cx.real_url = Some(rest);
+        }
+        "header-edit" => {
+            cx.head.headers.insert("x-edited", HeaderValue::from_static("request"));
+        }
+        "proxy" => {
+            let default = Settings::default();
+            let settings = hit.rule.parts.handle.get::<Settings>().unwrap_or(&default);
+            let millis = if settings.timeout == 0 { 5000 } else { settings.timeout };
+            let policy = TargetPolicy {
+                timeout: Duration::from_millis(millis),
+                retries: settings.retry,
+                failover: settings.failover,
+                balance: LoadBalance::from_name(&settings.load_balance).unwrap_or_default(),
+            };
+            let endpoint = pick(policy.balance, cx.connection.peer.ip());
+            let kind = TargetKind::Http;
+            cx.target = endpoint.map(|endpoint| Target { endpoint, kind, policy });
+        }
+        _ => {}
+    }
+    Ok(Flow::Continue)
 }
 
 /// A call to somewhere else that takes its time; bounded by the plugin, as every external call.

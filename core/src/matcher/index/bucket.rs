@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::considered::Gathered;
 use super::hash;
 use super::keys::{Facet, facets};
 use super::path::split;
@@ -186,6 +187,26 @@ impl<M: Matchable + Clone> Bucket<M> {
                 }
             }
             Self::Scan(scan) => scan.find(request, best),
+        }
+    }
+
+    /// Adds the entries that [`find`](Self::find) may ask, in the order of precedence of each list.
+    pub(super) fn gather<'b, V: RequestView + ?Sized>(
+        &'b self,
+        request: &Request<'_, V>,
+        gathered: &mut Gathered<'b, M>,
+    ) {
+        match self {
+            Self::Empty => {}
+            Self::One(item) => gathered.add([item]),
+            Self::Few(items) => gathered.add(&**items),
+            Self::Split(split) => {
+                if let Some(bucket) = split.choose(request) {
+                    bucket.gather(request, gathered);
+                }
+                split.rest.gather(request, gathered);
+            }
+            Self::Scan(scan) => scan.gather(request, gathered),
         }
     }
 

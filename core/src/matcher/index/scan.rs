@@ -5,6 +5,7 @@ use std::sync::Arc;
 use regex::bytes::{RegexSet, RegexSetBuilder};
 
 use super::bucket::{Best, Request};
+use super::considered::Gathered;
 use crate::condition::{Hint, PathTest, RequestView};
 use crate::matcher::{Entry, EntryKind, Matchable, Planted, planted};
 use crate::model::MatchMode;
@@ -124,6 +125,20 @@ impl<M: Matchable + Clone> Scan<M> {
         }
     }
 
+    /// Adds the entries that [`find`](Self::find) may ask.
+    pub(super) fn gather<'b, V: RequestView + ?Sized>(
+        &'b self,
+        request: &Request<'_, V>,
+        gathered: &mut Gathered<'b, M>,
+    ) {
+        let path = request.view.effective_path().as_bytes();
+        let mut room = gathered.most;
+        for group in &self.groups {
+            let asked = group.asked(path);
+            room -= gathered.add_up_to(room, asked.len(), asked.iter().copied());
+        }
+    }
+
     fn group_of(&self, item: &M) -> usize {
         let precedence = item.entry().precedence();
         let before = |group: &Arc<Group<M>>| {
@@ -157,6 +172,20 @@ impl<M: Matchable> Group<M> {
         let met = |place: &Option<u8>| place.is_none_or(|place| hits.matched(place.into()));
         let candidates = self.items.iter().zip(places).filter(|(_, place)| met(place));
         best.first_of(candidates.map(|(item, _)| item), request.view);
+    }
+
+    /// The entries that a path may be meant for: those that [`find`](Self::find) asks.
+    fn asked(&self, path: &[u8]) -> Vec<&M> {
+        let Filter::Set { set, places, .. } = &self.filter else {
+            return self.items.iter().collect();
+        };
+        if !path.is_ascii() {
+            return self.items.iter().collect();
+        }
+        let hits = set.matches(path);
+        let met = |place: &Option<u8>| place.is_none_or(|place| hits.matched(place.into()));
+        let all = self.items.iter().zip(places);
+        all.filter(|(_, place)| met(place)).map(|(item, _)| item).collect()
     }
 
     fn touch(&mut self) {

@@ -253,3 +253,47 @@ fn letters_that_fold_to_ascii_are_found_in_long_lists_too() {
         assert_eq!(found, Some(n.to_string()), "{path}");
     }
 }
+
+#[test]
+fn what_is_considered_is_bounded_counted_and_in_order() {
+    let list = numbered(500, coreless);
+    let index = index_of(IndexOptions::default(), &list);
+    let request = Request::get("/ax321y");
+    let considered = index.considered(&request, 100);
+    // Each group has its automaton: what that rules out is not asked.
+    assert_eq!(considered.count, considered.entries.len());
+    let ids: Vec<&str> = considered.entries.iter().map(|entry| &*entry.id).collect();
+    assert_eq!(ids, ["321"]);
+
+    let everywhere = |n: u32| vec![condition("header", "contains", "k", &n.to_string())];
+    let index = index_of(IndexOptions::default(), &numbered(500, everywhere));
+    let considered = index.considered(&Request::get("/a"), 100);
+    assert_eq!((considered.count, considered.entries.len()), (500, 100));
+    let order: Vec<_> = considered.entries.iter().map(|entry| entry.precedence()).collect();
+    assert!(order.is_sorted());
+
+    // One that is reached by several ways is one; one in another place is none.
+    let twice = numbered(20, |_| vec![on("/a/**,/a/b")]);
+    let other = (20..40).map(|n| selector(&n.to_string(), 1, 0, vec![on("/other/**")]));
+    let list: Vec<Selector> = twice.into_iter().chain(other).collect();
+    let index = index_of(IndexOptions::default(), &list);
+    let considered = index.considered(&Request::get("/a/b"), 100);
+    assert_eq!((considered.count, considered.entries.len()), (20, 20));
+}
+
+#[test]
+fn who_only_looks_finds_the_same_and_is_not_remembered() {
+    let index =
+        index_of(IndexOptions { dear_ns: 0, ..IndexOptions::default() }, &numbered(300, coreless));
+    for _ in 0..5 {
+        for n in 0..20 {
+            let path = format!("/x{n:03}y");
+            assert_eq!(
+                index.look(&Request::get(&path)).map(|e| e.id.to_string()),
+                Some(n.to_string())
+            );
+            assert_eq!(index.considered(&Request::get(&path), 9).entries.len(), 1);
+        }
+    }
+    assert_eq!(index.remembered(), 0);
+}

@@ -189,6 +189,18 @@ fn compare(
         if found != expected {
             return Err(format!("{name} finds {found:?} not {expected:?} for {request:?}"));
         }
+        let looked = index.look(request).map(|entry| &*entry.id);
+        if looked != expected {
+            return Err(format!("{name} sees {looked:?} not {expected:?} for {request:?}"));
+        }
+        let considered = index.considered(request, usize::MAX);
+        let mut applying = considered.entries.iter().filter(|entry| entry.applies(request));
+        let first = applying.clone().next().map(|entry| &*entry.id);
+        let all = linear.iter().filter(|entry| entry.applies(request));
+        let complete = all.map(|entry| &entry.id).eq(applying.by_ref().map(|entry| &entry.id));
+        if first != expected || !complete || considered.count != considered.entries.len() {
+            return Err(format!("{name} considers others than apply to {request:?}"));
+        }
         let last = |entry: Option<&Arc<Entry>>| entry.map(|entry| Arc::clone(&entry.id));
         if last(index.last_by_sort()) != last(linear.last_by_sort()) || index.len() != linear.len()
         {

@@ -50,6 +50,14 @@ impl<'a> Eligible<'a> {
         self.may(index).map(|member| self.weight_of(member))
     }
 
+    /// Those that may be chosen with the weights they have now, for who only looks.
+    pub(super) fn seen(&self) -> Vec<(usize, &'a Member, u32)> {
+        let weight =
+            |member: &Member| member.endpoint.weight_at(member.weight, member.warmup_ms, self.now);
+        let all = 0..self.members.len();
+        all.filter_map(|index| self.may(index).map(|m| (index, m, weight(m)))).collect()
+    }
+
     fn weight_of(&self, member: &Member) -> u32 {
         member.endpoint.warm_weight(member.weight, member.warmup_ms, self.now)
     }

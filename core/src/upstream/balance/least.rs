@@ -15,7 +15,7 @@ fn smallest(eligible: &Eligible<'_>, value: impl Fn(&Member, f64) -> f64) -> Opt
         let candidate = value(member, f64::from(weight));
         if best.is_none() || candidate < best_value {
             (best, best_value, equals) = (Some(index), candidate, u64::from(weight));
-        } else if (candidate - best_value).abs() <= f64::EPSILON * best_value.abs() {
+        } else if equal(candidate, best_value) {
             equals += u64::from(weight);
             if rand::rng().random_range(0..equals) < u64::from(weight) {
                 best = Some(index);
@@ -25,19 +25,32 @@ fn smallest(eligible: &Eligible<'_>, value: impl Fn(&Member, f64) -> f64) -> Opt
     best
 }
 
+/// Whether two values are the same but for rounding.
+pub(super) fn equal(value: f64, best: f64) -> bool {
+    (value - best).abs() <= f64::EPSILON * best.abs()
+}
+
 /// Requests under way per weight; idle ones are equal, so that their weights decide.
 pub(super) fn least_active(eligible: &Eligible<'_>) -> Option<usize> {
-    smallest(eligible, |member, weight| f64::from(member.endpoint.in_flight()) / weight)
+    smallest(eligible, active)
+}
+
+/// What [`least_active`] compares.
+pub(super) fn active(member: &Member, weight: f64) -> f64 {
+    f64::from(member.endpoint.in_flight()) / weight
 }
 
 /// Average time × requests under way with this one, per weight. Without a sample nothing is known
 /// against a member: it is tried first.
 pub(super) fn shortest_response(eligible: &Eligible<'_>) -> Option<usize> {
     let now = eligible.now;
-    smallest(eligible, |member, weight| {
-        let endpoint = &member.endpoint;
-        endpoint.latency_us(now) * (f64::from(endpoint.in_flight()) + 1.0) / weight
-    })
+    smallest(eligible, |member, weight| response(member, weight, now))
+}
+
+/// What [`shortest_response`] compares.
+pub(super) fn response(member: &Member, weight: f64, now: u64) -> f64 {
+    let endpoint = &member.endpoint;
+    endpoint.latency_us(now) * (f64::from(endpoint.in_flight()) + 1.0) / weight
 }
 
 /// The better of two at random.
@@ -48,7 +61,7 @@ pub(super) fn better_of_two(eligible: &Eligible<'_>) -> Option<usize> {
     for _ in 0..3 {
         let (first, second) = two_of(eligible.len());
         if let (Some(a), Some(b)) = (eligible.get(first), eligible.get(second)) {
-            let better = load(eligible, b) < load(eligible, a);
+            let better = load(b, eligible.now) < load(a, eligible.now);
             return Some(if better { second } else { first });
         }
     }
@@ -58,7 +71,7 @@ pub(super) fn better_of_two(eligible: &Eligible<'_>) -> Option<usize> {
     let mut found = round.filter_map(|index| eligible.get(index).map(|member| (index, member)));
     let (first, a) = found.next()?;
     match found.next() {
-        Some((second, b)) if load(eligible, b) < load(eligible, a) => Some(second),
+        Some((second, b)) if load(b, eligible.now) < load(a, eligible.now) => Some(second),
         _ => Some(first),
     }
 }
@@ -73,7 +86,8 @@ fn two_of(len: usize) -> (usize, usize) {
     (first, if second >= first { second + 1 } else { second })
 }
 
-fn load(eligible: &Eligible<'_>, (member, weight): (&Member, u32)) -> f64 {
-    let lag = member.endpoint.latency_us(eligible.now).sqrt() + 1.0;
+/// What [`better_of_two`] compares.
+pub(super) fn load((member, weight): (&Member, u32), now: u64) -> f64 {
+    let lag = member.endpoint.latency_us(now).sqrt() + 1.0;
     lag * (f64::from(member.endpoint.in_flight()) + 1.0) / f64::from(weight)
 }

@@ -48,6 +48,12 @@ impl Sequence {
         usize::from(self.0[at])
     }
 
+    /// What [`next`](Self::next) would say.
+    pub(super) fn peek(&self, position: &AtomicUsize) -> Option<usize> {
+        let at = position.load(Ordering::Relaxed).checked_rem(self.0.len())?;
+        self.0.get(at).map(|index| usize::from(*index))
+    }
+
     /// The next in turn that is eligible, `first` being the turn that was taken already; one that is
     /// warming up lets most of its turns pass. The turns of the others are taken in their order, so
     /// none inherits what another does not take.

@@ -247,3 +247,103 @@ fn state_is_kept_over_edits_and_goes_with_its_owner() {
     let known: Vec<_> = registry.list().into_iter().map(|(_, e)| e.url.to_string()).collect();
     assert_eq!(known, ["h:1", "h:3"]);
 }
+
+/// What the explanation says of each, by url.
+fn told(set: &UpstreamSet, how: LoadBalance, peer: IpAddr) -> BTreeMap<String, f64> {
+    let shares = set.shares(how, peer);
+    shares.iter().map(|share| (share.endpoint.url.to_string(), share.chance)).collect()
+}
+
+#[test]
+fn chances_are_the_shares_that_come_out() {
+    const COUNT: u32 = 20_000;
+    let client = IpAddr::from([10, 0, 0, 1]);
+    for weights in [&[1, 1, 1, 1][..], &[1, 2, 5], &[7, 3], &[4]] {
+        for (case, how) in ALL.into_iter().flat_map(|how| (0..4).map(move |case| (case, how))) {
+            let set = set(weights);
+            let last = endpoint(&set, &format!("h:{}", weights.len()));
+            let first = endpoint(&set, "h:1");
+            let mut held = Vec::new();
+            match case {
+                1 => probe_out(&first),
+                2 => last.failed(Failure::Reset, now_ms()),
+                3 => held.extend((0..3).map(|_| first.enter())),
+                _ => {}
+            }
+            let told = told(&set, how, client);
+            let total: f64 = told.values().sum();
+            let none = weights.len() == 1 && case == 1;
+            assert!((total - f64::from(u8::from(!none))).abs() < 1e-9, "{how:?} {case} {told:?}");
+            if how == LoadBalance::Hash {
+                let chosen = set.choose(how, client).map(|endpoint| endpoint.url.to_string());
+                let told = told.into_iter().find(|(_, chance)| *chance > 0.0);
+                assert_eq!(told.map(|(url, _)| url), chosen, "{case} {weights:?}");
+                continue;
+            }
+            let found = shares(&set, how, COUNT, &[]);
+            for (url, chance) in told {
+                let share = f64::from(found.get(&url).copied().unwrap_or_default());
+                let share = share / f64::from(COUNT);
+                let far = (share - chance).abs();
+                assert!(far < 0.02, "{how:?} {case} {weights:?} {url}: {chance} is {share}");
+            }
+        }
+    }
+}
+
+#[test]
+fn who_only_looks_moves_nothing_on() {
+    let (looked, alone) = (set(&[5, 1, 1]), set(&[5, 1, 1]));
+    let client = IpAddr::from([10, 0, 0, 1]);
+    for round in 0..20 {
+        for how in ALL {
+            let _ = looked.shares(how, client);
+        }
+        let next = looked.shares(LoadBalance::RoundRobin, client);
+        let next: Vec<&str> =
+            next.iter().filter(|share| share.next).map(|share| &*share.endpoint.url).collect();
+        let chosen = |set: &UpstreamSet| {
+            set.choose(LoadBalance::RoundRobin, client).unwrap().url.to_string()
+        };
+        let chosen = (chosen(&looked), chosen(&alone));
+        assert_eq!(chosen.0, chosen.1, "round {round}");
+        assert_eq!(next, [chosen.0], "round {round}: what is told to be the next is the next");
+    }
+    // The one place on trial is not taken by looking.
+    let ejection = EjectionPolicy { after: 1, base: Duration::from_millis(1), max: HOUR };
+    let registry =
+        EndpointRegistry::new(EndpointOptions { ejection, ..EndpointOptions::default() });
+    let set = set_in(&registry, &[upstream("h:1", 1, 0, ""), upstream("h:2", 1, 0, "")]);
+    let ejected = endpoint(&set, "h:1");
+    ejected.failed(Failure::Reset, 0);
+    while now_ms() < 3 {
+        std::thread::yield_now();
+    }
+    let before = ejected.state(0);
+    for how in ALL {
+        let told = set.shares(how, client);
+        assert!(told.iter().all(|share| share.excluded.is_none()), "{how:?}: on trial");
+        assert!(!told[0].next, "{how:?}: whether it gets the place nobody knows");
+    }
+    assert_eq!(ejected.state(0), before);
+}
+
+#[test]
+fn what_is_left_out_of_a_set_has_a_reason() {
+    let list = [
+        upstream("h:1", 0, 0, ""),
+        upstream("h:2", 50, 0, ""),
+        upstream("h:3", 50, 1, ""),
+        upstream("h:99999", 50, 0, ""),
+    ];
+    let told = |list: &[Upstream]| {
+        let all = UpstreamSet::left_out(list, false);
+        all.iter().map(|(one, why)| format!("{}: {why}", one.url)).collect::<Vec<_>>()
+    };
+    let found = told(&list);
+    assert_eq!(found[..2], ["h:1: weight 0", "h:3: configured as down"]);
+    assert!(found[2].starts_with("h:99999: url: "), "{found:?}");
+    let gray = [upstream("h:1", 1, 0, r#"{"gray":"true"}"#), upstream("h:2", 1, 0, "")];
+    assert_eq!(told(&gray), ["h:2: not gray, while others of the selector are"]);
+    assert!(UpstreamSet::left_out(&list[1..2], false).is_empty());
+}

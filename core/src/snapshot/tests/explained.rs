@@ -1,0 +1,214 @@
+//! What is explained is what would be chosen, whatever is configured, and asking leaves no trace.
+
+use std::collections::BTreeMap;
+
+use rand::seq::IteratorRandom;
+use rand::{SeedableRng, rngs::StdRng};
+use tokio::runtime::Handle;
+
+use super::{Config, choice, publisher};
+use crate::condition::tests::Request;
+use crate::explain::{self, Expect, Options, State, Step, explain};
+use crate::matcher::tests::generate::{request, vary};
+use crate::matcher::{IndexOptions, MatchCacheOptions};
+use crate::snapshot::{Position, Publisher, Snapshot};
+
+/// The time of the requests.
+fn clock() -> i64 {
+    Request::get("/").now.as_millisecond()
+}
+
+/// The request as it would come over a connection; `None` for a path that cannot.
+fn arriving(request: &Request) -> Option<explain::Request> {
+    let mut target = request.path.clone();
+    if !request.query.is_empty() {
+        target.push('?');
+        target.push_str(&request.query);
+    }
+    let uri = target.parse().ok().filter(|_| target.starts_with('/'))?;
+    let mut headers = request.headers.clone();
+    headers.insert("host", request.domain.parse().unwrap());
+    Some(explain::Request {
+        method: request.method.parse().unwrap(),
+        uri,
+        headers,
+        body: bytes::Bytes::new(),
+        peer: request.ip.parse().unwrap(),
+        expect: None,
+        remarks: Vec::new(),
+    })
+}
+
+fn told(step: &Step) -> Option<String> {
+    let id = |named: &Option<explain::Named>| {
+        named.as_ref().map(|named| named.id.clone()).unwrap_or_default()
+    };
+    let chosen: Vec<&str> =
+        step.candidates.iter().filter(|one| one.chosen).map(|one| one.id.as_str()).collect();
+    let mut expected: Vec<String> = Vec::new();
+    expected.extend(step.selector.as_ref().map(|selector| selector.id.clone()));
+    let compared = step.rules.is_some_and(|rules| rules.considered > 0);
+    expected.extend(step.rule.as_ref().filter(|_| compared).map(|rule| rule.id.clone()));
+    assert_eq!(chosen, expected, "{step:#?}");
+    match step.state {
+        State::NoSelector => Some("none".to_owned()),
+        State::NoRule => Some(format!("{} without rule", id(&step.selector))),
+        State::Matched => Some(format!("{} {}", id(&step.selector), id(&step.rule))),
+        State::Unavailable => Some("blocked".to_owned()),
+        _ => None,
+    }
+}
+
+fn remembered(snapshot: &Snapshot) -> Vec<u64> {
+    snapshot.plugins.iter().map(|part| part.selectors.remembered()).collect()
+}
+
+/// Compares what is explained with what is chosen; says how many plugins were.
+fn compare(
+    publisher: &Publisher,
+    options: &Options,
+    request: &Request,
+    expect: Option<Expect>,
+) -> usize {
+    let Some(mut arriving) = arriving(request) else { return 0 };
+    let snapshot = publisher.snapshot();
+    let before = remembered(&snapshot);
+    arriving.expect.clone_from(&expect);
+    let explanation = explain(publisher, options, &arriving).unwrap();
+    assert_eq!(remembered(&snapshot), before, "asking is remembered");
+    let mut compared = 0;
+    let mut way = None;
+    for part in &snapshot.plugins {
+        let steps = &explanation.way.steps;
+        let step = steps.iter().find(|step| *step.plugin == *part.name && !step.canonical);
+        let step = step.unwrap_or_else(|| panic!("{} is left out", part.name));
+        let Some(told) = told(step) else { continue };
+        let chosen = choice(part, request);
+        assert_eq!(told, chosen, "{request:?} {step:#?}");
+        compared += 1;
+        if &*part.name == "way" {
+            way = Some(chosen);
+        }
+    }
+    if let Some(Expect::Rule { id, selector: Some(selector) }) = expect {
+        let expected = explanation.expected.unwrap();
+        if expected.plugin == "way" {
+            let taken = way.is_some_and(|way| way == format!("{selector} {id}"));
+            assert_eq!(expected.taken, taken, "{request:?} {expected:#?}");
+            assert!(!expected.why.is_empty());
+            let instead = expected.instead.map(|instead| instead.rule.map(|rule| rule.id));
+            assert!(!taken || instead.is_none());
+            assert_ne!(instead, Some(Some(id)), "{request:?}");
+        }
+    }
+    compared
+}
+
+#[tokio::test]
+async fn what_is_explained_is_what_is_chosen() {
+    let cached = MatchCacheOptions::default();
+    let shapes = [
+        IndexOptions { linear_up_to: usize::MAX, dear_ns: 0, cache: MatchCacheOptions::off() },
+        IndexOptions { linear_up_to: 0, dear_ns: 0, cache: MatchCacheOptions::off() },
+        IndexOptions { linear_up_to: 4, dear_ns: 0, cache: cached },
+        IndexOptions::default(),
+    ];
+    let mut options = Options::new(clock, Handle::current());
+    options.before.clear();
+    let mut compared = 0;
+    for seed in 1..=4 {
+        let mut config = Config {
+            rng: StdRng::seed_from_u64(seed),
+            taste: u32::try_from(seed).unwrap(),
+            selectors: BTreeMap::new(),
+            rules: BTreeMap::new(),
+        };
+        let mut publishers: Vec<_> = shapes.into_iter().map(|shape| publisher(shape).0).collect();
+        for publisher in &mut publishers {
+            publisher.replace(&config.all(), Position::default(), |_, _| {});
+        }
+        for _ in 0..60 {
+            let frames = config.edit();
+            for publisher in &mut publishers {
+                publisher.apply(&frames, Position::default());
+            }
+            let path = request(&mut config.rng).path;
+            for _ in 0..6 {
+                let request = vary(&mut config.rng, &path);
+                let known = config.rules.values();
+                let known = known.filter(|rule| config.selectors.contains_key(&rule.selector_id));
+                let expect = known.choose(&mut config.rng).map(|rule| Expect::Rule {
+                    id: rule.id.clone(),
+                    selector: Some(rule.selector_id.clone()),
+                });
+                for publisher in &publishers {
+                    compared += compare(publisher, &options, &request, expect.clone());
+                }
+            }
+        }
+    }
+    eprintln!("{compared} plugins compared");
+    assert!(compared > 4_000, "{compared}");
+}
+
+#[tokio::test]
+async fn of_many_entries_those_that_count_are_told() {
+    let many = 30_000;
+    let (mut publisher, _) = publisher(IndexOptions::default());
+    let mut config = Config {
+        rng: StdRng::seed_from_u64(1),
+        taste: 0,
+        selectors: BTreeMap::new(),
+        rules: BTreeMap::new(),
+    };
+    let condition = crate::condition::tests::condition;
+    let mut selector = config.selector("s1".to_owned());
+    (selector.selector_type, selector.enabled, selector.continued) = (1, true, true);
+    (selector.match_mode, selector.handle) = (0, None);
+    selector.condition_list = Some(vec![condition("uri", "match", "/", "/**")]);
+    config.selectors.insert("s1".to_owned(), selector);
+    for n in 0..many {
+        let mut rule = config.rule(format!("r{n}"));
+        (rule.selector_id, rule.handle) = ("s1".to_owned(), None);
+        (rule.enabled, rule.match_mode, rule.sort) = (true, 0, Some(5));
+        let path = if n % 100 == 0 { "/here/**".to_owned() } else { format!("/there/{n}") };
+        let mut list = vec![condition("uri", "match", "/", &path)];
+        if n % 100 == 0 {
+            list.push(condition("header", "contains", "k", &format!("v{n}x")));
+        }
+        rule.condition_list = Some(list);
+        config.rules.insert(rule.id.clone(), rule);
+    }
+    publisher.replace(&config.all(), Position::default(), |_, _| {});
+    let options = Options::new(clock, Handle::current());
+    let mut asked = arriving(&Request::get("/here/x").header("k", "v29900x")).unwrap();
+    let expect = |id: &str| Some(Expect::Rule { id: id.to_owned(), selector: None });
+    asked.expect = expect("r29801");
+    let explanation = explain(&publisher, &options, &asked).unwrap();
+    let step = explanation.way.steps.iter().find(|step| step.plugin == "way").unwrap();
+    // Three hundred are considered; the one that applies is told though a hundred come before it.
+    let rules = step.rules.unwrap();
+    assert_eq!((rules.total, rules.considered), (many, 300));
+    let listed = step.candidates.iter().filter(|one| one.kind == explain::Kind::Rule).count();
+    assert_eq!(listed + rules.left_out, 300);
+    assert!(listed <= explain::MAX_CANDIDATES + 1);
+    assert_eq!(step.rule.as_ref().map(|rule| rule.id.as_str()), Some("r29900"));
+    let chosen = step.candidates.iter().find(|one| one.kind == explain::Kind::Rule && one.chosen);
+    assert_eq!(chosen.map(|one| one.id.as_str()), Some("r29900"));
+    // The index has ruled the expected one out; it is explained all the same.
+    let expected = explanation.expected.unwrap();
+    assert!(!expected.taken);
+    assert_eq!(
+        expected.why,
+        "condition 1 does not hold: uri match \"/there/29801\", got \"/here/x\""
+    );
+    assert_eq!(expected.instead.unwrap().rule.unwrap().id, "r29900");
+    assert!(step.candidates.iter().all(|one| one.id != "r29801"));
+    assert_eq!(explanation.version, 0);
+    asked.expect = expect("nobody");
+    let fault = explain(&publisher, &options, &asked).unwrap_err();
+    assert_eq!(
+        fault.to_string(),
+        "expect.ruleId: nobody is not the id of a rule of this configuration"
+    );
+}
