@@ -2,6 +2,7 @@
 //!
 //! Source: the shapes of ShenYu 2.7.1, as its web console uses them.
 
+mod condition;
 mod plugin;
 
 use anyhow::{Context as _, bail, ensure};
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Connection, Server, json_headers};
 
+pub use condition::PathCondition;
 pub use plugin::Plugin;
 
 /// The namespace every installation has.
@@ -27,15 +29,6 @@ const TOKEN: HeaderName = HeaderName::from_static("x-access-token");
 pub struct AdminApi {
     connection: Connection,
     headers: HeaderMap,
-}
-
-/// A condition on the path of a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathCondition {
-    /// The operator, such as `=` or `pathPattern`.
-    pub operator: &'static str,
-    /// The path or pattern.
-    pub value: String,
 }
 
 /// A rule of `divide` with one condition on the path.
@@ -381,35 +374,6 @@ impl AdminApi {
         let what = format!("{method} {target}");
         let answer = self.connection.send(method, target, self.headers.clone(), bytes).await?;
         answer.json().and_then(|envelope| payload(&envelope)).context(what)
-    }
-}
-
-impl PathCondition {
-    /// Exactly this path.
-    #[must_use]
-    pub fn equal(path: impl Into<String>) -> Self {
-        Self { operator: "=", value: path.into() }
-    }
-
-    /// All paths that begin with this text.
-    #[must_use]
-    pub fn starts_with(prefix: impl Into<String>) -> Self {
-        Self { operator: "startsWith", value: prefix.into() }
-    }
-
-    /// All paths of a pattern such as `/orders/**`.
-    #[must_use]
-    pub fn pattern(pattern: impl Into<String>) -> Self {
-        Self { operator: "pathPattern", value: pattern.into() }
-    }
-
-    /// The condition as the admin takes it.
-    #[must_use]
-    pub fn to_json(&self) -> Value {
-        json!({
-            "paramType": "uri", "operator": self.operator, "paramName": "/",
-            "paramValue": self.value,
-        })
     }
 }
 

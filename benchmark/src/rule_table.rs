@@ -141,9 +141,13 @@ impl RuleTable<'_> {
             checked.with_context(|| format!("{name}: rule {number}"))?;
         }
         let path = self.set.path(u32::midpoint(first, last));
-        let server = gateway.server.clone();
-        // Connections, caches and the branch predictor get warm outside the measured time.
-        self.site.load(&Load { server, path, shape: WARM_UP, limit: None })?;
+        let load = Load { server: gateway.server.clone(), path, shape: WARM_UP, limit: None };
+        let setting = self.site.setting.clone();
+        // Connections, caches and the branch predictor get warm outside the measured time. Beside the
+        // runtime, which closes the connections of the checks meanwhile: while they are open, the
+        // gateway does not stop.
+        let warm_up = move || load.send_on(&setting.binaries, &setting.other_cores);
+        tokio::task::spawn_blocking(warm_up).await.context("warm up")??;
         Ok(gateway)
     }
 }
