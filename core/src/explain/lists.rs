@@ -8,7 +8,7 @@ use super::answer::{self, Asked, Kind, Looked, Named, State, Step};
 use super::{Asking, MAX_CANDIDATES};
 use crate::chain::Found;
 use crate::condition::{CompiledConditions, Compiler, Got, RequestView};
-use crate::mask::{MASK, is_secret, is_secret_header};
+use crate::mask::{MASK, is_secret, is_secret_header, is_secret_parameter};
 use crate::matcher::{Considered, Entry, EntryKind, Index, Matchable, Verdict};
 use crate::model::{Condition, MatchMode, Plugin, PluginClass};
 use crate::snapshot::{PluginPart, SelectorKey, SelectorPart};
@@ -382,7 +382,7 @@ fn is_secret_condition(text: &Condition) -> bool {
     match text.param_type.as_str() {
         "cookie" => true,
         "header" => name.parse().map_or_else(|_| is_secret(name), |name| is_secret_header(&name)),
-        "query" => is_secret(name),
+        "query" => is_secret_parameter(name),
         _ => false,
     }
 }

@@ -2,17 +2,10 @@
 
 use http::Uri;
 
+use crate::mask::is_secret_parameter;
+
 /// The most bytes of a target that a line holds.
 const LONGEST: usize = 2048;
-
-/// What a parameter's name contains, letters in lower case, when its value is a secret.
-///
-/// Rather a value too few in the log than one too many: `keyword` loses its value to `key`.
-const PARTS: [&str; 11] =
-    ["pass", "pwd", "secret", "token", "key", "sign", "auth", "cred", "session", "jwt", "cookie"];
-
-/// Whole names of secrets, too short to be looked for inside others.
-const NAMES: [&str; 5] = ["code", "otp", "pin", "sid", "sig"];
 
 /// Appends path and query: values of secret parameters become `***`, characters that would have to be
 /// escaped in a quoted text are percent-encoded, and what is too long is cut and ends in `...`.
@@ -25,7 +18,7 @@ pub(super) fn push_target(out: &mut Vec<u8>, target: &Uri) {
             push(out, separator, end);
             separator = "&";
             match pair.split_once('=') {
-                Some((name, _)) if is_secret(name) => {
+                Some((name, _)) if is_secret_parameter(name) => {
                     push(out, name, end);
                     push(out, "=***", end);
                 }
@@ -55,31 +48,6 @@ fn push(out: &mut Vec<u8>, text: &str, end: usize) {
             ]);
         }
     }
-}
-
-fn is_secret(name: &str) -> bool {
-    let lower = undone(name);
-    let holds = |part: &&str| lower.windows(part.len()).any(|window| window == part.as_bytes());
-    NAMES.iter().any(|name| *lower == *name.as_bytes()) || PARTS.iter().any(holds)
-}
-
-/// A name with its escapes undone and its letters in lower case.
-fn undone(name: &str) -> smallvec::SmallVec<[u8; 64]> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let mut lower = smallvec::SmallVec::new();
-    let mut rest = name.as_bytes();
-    while let [first, after @ ..] = rest {
-        rest = after;
-        let mut byte = *first;
-        if let (b'%', [high, low, after @ ..]) = (byte, after)
-            && let (Some(high), Some(low)) = (digit(*high), digit(*low))
-        {
-            byte = u8::try_from(high * 16 + low).unwrap_or(byte);
-            rest = after;
-        }
-        lower.push(byte.to_ascii_lowercase());
-    }
-    lower
 }
 
 #[cfg(test)]
