@@ -6,12 +6,14 @@ use rand::seq::IteratorRandom;
 use rand::{SeedableRng, rngs::StdRng};
 use tokio::runtime::Handle;
 
-use super::{Config, choice, publisher};
+use super::{Config, choice, frame, plugins, publisher};
 use crate::condition::tests::{Request, condition};
 use crate::explain::{self, Expect, Options, State, Step, explain};
 use crate::matcher::tests::generate::{request, vary};
 use crate::matcher::{IndexOptions, MatchCacheOptions};
+use crate::model::{Rule, Selector};
 use crate::snapshot::{Position, Publisher};
+use crate::sync::{Event, Payload};
 
 /// The time of the requests.
 fn clock() -> i64 {
@@ -189,6 +191,71 @@ async fn asking_is_not_remembered() {
         assert_eq!(choice(part, &request), "s71 r7-7");
     }
     assert_eq!(remembered(), (1, 1), "what is asked for in earnest is");
+}
+
+#[tokio::test]
+async fn guards_that_cannot_run_as_configured_say_what_is_wrong() {
+    let (mut publisher, _) = publisher(IndexOptions::default());
+    let options = Options::new(clock, Handle::current());
+    let mut selector = Selector {
+        id: "s".into(),
+        plugin_name: "wall".into(),
+        selector_type: 1,
+        enabled: true,
+        condition_list: Some(vec![condition("uri", "match", "/", "/in/**")]),
+        ..Selector::default()
+    };
+    let mut rule = Rule {
+        id: "r".into(),
+        selector_id: "s".into(),
+        plugin_name: "wall".into(),
+        name: Some("the rule".into()),
+        enabled: true,
+        handle: Some("bad".into()),
+        condition_list: selector.condition_list.clone(),
+        ..Rule::default()
+    };
+    selector.continued = true;
+    let put = |payload| frame(Event::Update, payload);
+    let frames = [
+        plugins(true),
+        put(Payload::Selector(vec![selector])),
+        put(Payload::Rule(vec![rule.clone()])),
+    ];
+    publisher.apply(&frames, Position::default());
+    let ask = |publisher: &Publisher, path: &str| {
+        let mut asked = arriving(&Request::get(path)).unwrap();
+        asked.expect = Some(Expect::Rule { id: "r".into(), selector: None });
+        explain(publisher, &options, &asked).unwrap()
+    };
+    let told = ask(&publisher, "/in/x");
+    assert_eq!(told.way.outcome.reason, Some("plugin_unavailable"));
+    let step = &told.way.steps[0];
+    assert_eq!((step.state, step.ends), (State::Unavailable, true));
+    let why = &step.candidates[1].why;
+    assert!(
+        why.starts_with("cannot be used as configured: handle ") && why.contains("bad"),
+        "{why}"
+    );
+    assert!(why.ends_with("; the request is refused for it"), "{why}");
+    let expected = told.expected.unwrap();
+    assert!(!expected.taken && expected.why.contains("the request is refused"), "{expected:?}");
+    let told = ask(&publisher, "/out");
+    assert_eq!(told.way.steps[0].state, State::NoSelector);
+
+    // Once it was good, an earlier version goes on.
+    rule.handle = None;
+    publisher.apply(&[put(Payload::Rule(vec![rule.clone()]))], Position::default());
+    rule.condition_list = Some(vec![condition("uri", "regex", "/", "[")]);
+    publisher.apply(&[put(Payload::Rule(vec![rule]))], Position::default());
+    let told = ask(&publisher, "/in/x");
+    let step = &told.way.steps[0];
+    assert_eq!(step.state, State::Matched);
+    let entry = &step.candidates[1];
+    assert!(entry.why.contains("; an earlier version of it is in force: "), "{}", entry.why);
+    assert_eq!(entry.conditions[0].param, "a condition of before");
+    assert_eq!((entry.conditions[0].ok, entry.conditions[0].wanted.as_str()), (true, ""));
+    assert!(told.expected.unwrap().taken);
 }
 
 #[tokio::test]
